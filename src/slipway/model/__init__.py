@@ -1,0 +1,1 @@
+"""Plain data and rules. Nothing in here does input or output."""

@@ -1,0 +1,58 @@
+"""What a step's action is: the hands behind a name in a plan.
+
+A step in a plan only names its action and gives arguments as JSON. The action looks, then makes, then checks: it can be
+run twice, ends within its time limit, and its undo stands beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from slipway.model.machine import Outcome
+
+A = TypeVar("A")
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A VIM's address and credentials, in clear: made for one step, never stored, never printed."""
+
+    vim_type: str
+    interface_info: dict[str, Any]
+    access_info: dict[str, Any]
+    extra: dict[str, Any]
+    vim_id: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Connection({self.vim_type}, {self.interface_info.get('endpoint')})"
+
+
+class StepContext(Protocol):
+    """What an action may ask of the world around it."""
+
+    @property
+    def operation_id(self) -> str: ...
+
+    @property
+    def instance_id(self) -> str: ...
+
+    async def connection(self) -> Connection:
+        """The VIM of this operation, secrets resolved."""
+        ...
+
+    def outcome(self, step_id: str) -> Outcome | None:
+        """What an earlier step of the same plan left."""
+        ...
+
+
+@dataclass(frozen=True)
+class Action(Generic[A]):
+    name: str
+    args: type[A]
+    run: Callable[[A, StepContext], Awaitable[Outcome]]
+    undo: Callable[[A, StepContext], Awaitable[Outcome]] | None = None
+    irreversible: bool = False  # once begun, the operation can't be rolled back
+    timeout: float = 600.0  # seconds for one attempt
+    attempts: int = 5  # tries in all, when the error is temporary

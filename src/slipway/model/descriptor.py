@@ -1,0 +1,170 @@
+"""The VNFD after reading: one immutable value that planners compute with. `package/` makes it from a CSAR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from slipway.model.errors import BadRequest
+from slipway.model.package import Artifact, SoftwareImage
+
+
+class Part(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    pass
+
+
+class ConnectionPoint(Part, frozen=True, kw_only=True):
+    """`virtual_link` is an internal link of the VNFD; None when the CP is connected from outside (extVirtualLinks)."""
+
+    name: str
+    vdu: str
+    order: int = 0
+    virtual_link: str | None = None
+    layer_protocols: tuple[str, ...] = ()
+    properties: dict[str, Any] = {}
+
+
+class VirtualLink(Part, frozen=True, kw_only=True):
+    name: str
+    cidr: str | None = None
+    ip_version: str | None = None
+    properties: dict[str, Any] = {}
+
+
+class Storage(Part, frozen=True, kw_only=True):
+    """`kind` is block, object or file."""
+
+    name: str
+    kind: str = "block"
+    size_bytes: int = 0
+    image: SoftwareImage | None = None
+
+
+class Vdu(Part, frozen=True, kw_only=True):
+    """A kind of VNFC. `container` when it is an OS container deployable unit rather than a machine."""
+
+    name: str
+    description: str = ""
+    minimum: int = 0
+    maximum: int = 1
+    container: bool = False
+    image: SoftwareImage | None = None
+    flavour: str | None = None  # requested_additional_capabilities: the VIM's name for the size
+    cpus: int | None = None
+    memory_bytes: int | None = None
+    disk_bytes: int | None = None
+    boot_data: str | None = None
+    storages: tuple[str, ...] = ()
+    initial: int | None = None  # VduInitialDelta
+    properties: dict[str, Any] = {}
+
+
+class Aspect(Part, frozen=True, kw_only=True):
+    """`deltas[vdu]` is what each step adds, first step first; one entry counts for every step."""
+
+    name: str
+    max_level: int
+    description: str = ""
+    deltas: dict[str, tuple[int, ...]] = {}
+
+
+class Level(Part, frozen=True, kw_only=True):
+    """An instantiation level: scale levels of aspects, and counts of VDUs given outright."""
+
+    name: str
+    scale: dict[str, int] = {}
+    counts: dict[str, int] = {}
+
+
+class PlacementRule(Part, frozen=True, kw_only=True):
+    name: str
+    apart: bool  # anti-affinity
+    scope: str
+    targets: tuple[str, ...]
+
+
+class Hook(Part, frozen=True, kw_only=True):
+    """What the VNFD wants done at `instantiate_end`, `scale_start`, ...: a management driver's name, or a script."""
+
+    operation: str
+    implementation: str
+    file: str | None = None
+    type: str | None = None
+
+
+class Mciop(Part, frozen=True, kw_only=True):
+    """A Helm chart that the VNFD names (SOL001 4.x `Mciop`)."""
+
+    name: str
+    artifacts: tuple[str, ...] = ()
+    vdus: tuple[str, ...] = ()
+
+
+class Flavour(Part, frozen=True, kw_only=True):
+    id: str
+    description: str = ""
+    vdus: dict[str, Vdu] = {}
+    connection_points: dict[str, ConnectionPoint] = {}
+    virtual_links: dict[str, VirtualLink] = {}
+    storages: dict[str, Storage] = {}
+    aspects: dict[str, Aspect] = {}
+    levels: dict[str, Level] = {}
+    default_level: str | None = None
+    placement: tuple[PlacementRule, ...] = ()
+    hooks: dict[str, Hook] = {}
+    mciops: dict[str, Mciop] = {}
+
+    def level(self, name: str | None) -> Level:
+        """The instantiation level asked for, or the default one; an empty one when the VNFD declares none."""
+        if name is None:
+            return self.levels[self.default_level] if self.default_level else Level(name="")
+        if name not in self.levels:
+            known = ", ".join(self.levels) or "none"
+            raise BadRequest(f"instantiationLevelId: flavour {self.id!r} has no level {name!r}; it has: {known}.")
+        return self.levels[name]
+
+    def members(self, vdu_name: str, scale: dict[str, int], level: Level | None = None) -> int:
+        """How many VNFCs of a VDU there are at the given scale levels.
+
+        A count given outright by the instantiation level holds at that level's own scale levels. Otherwise it is the
+        initial number plus what each step of the VDU's aspects added. A VDU about which the policies say nothing gets
+        its profile's minimum.
+        """
+        vdu = self.vdus[vdu_name]
+        if level is not None and vdu_name in level.counts:
+            base, start = level.counts[vdu_name], level.scale
+        else:
+            base, start = vdu.initial if vdu.initial is not None else vdu.minimum, {}
+        for aspect in self.aspects.values():
+            if deltas := aspect.deltas.get(vdu_name):
+                now, then = scale.get(aspect.name, 0), start.get(aspect.name, 0)
+                base += _added(deltas, now) - _added(deltas, then)
+        return base
+
+
+def _added(deltas: tuple[int, ...], level: int) -> int:
+    """The sum of the first `level` steps; the last delta goes on for ever."""
+    listed = deltas[:level]
+    return sum(listed) + deltas[-1] * (level - len(listed))
+
+
+class Descriptor(Part, frozen=True, kw_only=True):
+    vnfd_id: str
+    provider: str
+    product_name: str
+    software_version: str
+    vnfd_version: str
+    vnfm_info: tuple[str, ...] = ()
+    description: str = ""
+    flavours: dict[str, Flavour] = {}
+    default_flavour: str | None = None
+    artifacts: tuple[Artifact, ...] = ()
+    configurable_properties: dict[str, Any] = {}
+    modifiable_attributes: dict[str, Any] = {}
+
+    def flavour(self, flavour_id: str) -> Flavour:
+        if flavour_id not in self.flavours:
+            known = ", ".join(self.flavours) or "none"
+            raise BadRequest(f"flavourId: the VNFD has no flavour {flavour_id!r}; it has: {known}.")
+        return self.flavours[flavour_id]

@@ -1,0 +1,79 @@
+"""A VNF package as `/vnfpkgm/v1` shows it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from slipway.model.errors import ProblemDetails
+
+
+class OnboardingState(StrEnum):
+    CREATED = "CREATED"
+    UPLOADING = "UPLOADING"
+    PROCESSING = "PROCESSING"
+    ONBOARDED = "ONBOARDED"
+
+
+class OperationalState(StrEnum):
+    ENABLED = "ENABLED"
+    DISABLED = "DISABLED"
+
+
+class UsageState(StrEnum):
+    IN_USE = "IN_USE"
+    NOT_IN_USE = "NOT_IN_USE"
+
+
+class Checksum(msgspec.Struct, frozen=True, rename="camel"):
+    algorithm: str
+    hash: str
+
+
+class Artifact(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """VnfPackageArtifactInfo: any file of the package that the VNFD or the manifest names."""
+
+    artifact_path: str
+    checksum: Checksum
+    size_bytes: int
+    media_type: str | None = None
+    metadata: dict[str, Any] = {}
+
+
+class SoftwareImage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """VnfPackageSoftwareImageInfo."""
+
+    id: str
+    name: str
+    provider: str = ""
+    version: str = ""
+    checksum: Checksum | None = None
+    container_format: str | None = None
+    disk_format: str | None = None
+    min_disk: int | None = None
+    min_ram: int | None = None
+    size: int | None = None
+    image_path: str | None = None
+
+
+class VnfPackage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """VnfPkgInfo."""
+
+    id: str
+    onboarding_state: OnboardingState
+    operational_state: OperationalState
+    usage_state: UsageState
+    vnfd_id: str | None = None
+    vnf_provider: str | None = None
+    vnf_product_name: str | None = None
+    vnf_software_version: str | None = None
+    vnfd_version: str | None = None
+    checksum: Checksum | None = None
+    software_images: tuple[SoftwareImage, ...] = ()
+    additional_artifacts: tuple[Artifact, ...] = ()
+    user_defined_data: dict[str, Any] = {}
+    onboarding_failure_details: ProblemDetails | None = None
+    created_at: datetime | None = None
