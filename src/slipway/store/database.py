@@ -1,0 +1,92 @@
+"""The database: one transaction at a time from async code, on SQLite or PostgreSQL.
+
+Queries are plain functions of a Connection. They run on threads, because that is what both drivers do well. SQLite has
+one writer anyway, so all writes of a process go through one thread and never wait for each other's locks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.engine import URL, make_url
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+READERS = 8
+
+
+class Database:
+    def __init__(self, url: str | URL) -> None:
+        self.url = make_url(url)
+        self.engine = _engine(self.url)
+        self._writing = self.engine.execution_options(slipway_write=True)
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="db-read")
+        self._writers = ThreadPoolExecutor(1 if self.is_sqlite else READERS, thread_name_prefix="db-write")
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self.url.get_backend_name() == "sqlite"
+
+    async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(
+            self._readers, lambda: self.read_now(query, *args, **kwargs)
+        )
+
+    async def write(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """One transaction: all of `query` is kept, or nothing when it raises."""
+        return await asyncio.get_running_loop().run_in_executor(
+            self._writers, lambda: self.write_now(query, *args, **kwargs)
+        )
+
+    def read_now(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        with self.engine.connect() as connection:
+            return query(connection, *args, **kwargs)
+
+    def write_now(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._writing.begin() as connection:
+            return query(connection, *args, **kwargs)
+
+    def close(self) -> None:
+        self._readers.shutdown()
+        self._writers.shutdown()
+        self.engine.dispose()
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+def _engine(url: URL) -> Engine:
+    if url.get_backend_name() == "sqlite":
+        engine = create_engine(url, json_serializer=_as_is, json_deserializer=_as_is, pool_size=READERS + 1)
+        event.listen(engine, "connect", _sqlite_connected)
+        event.listen(engine, "begin", _sqlite_begin)
+        return engine
+    return create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        json_serializer=_as_is,
+        json_deserializer=_as_is,
+        pool_size=2 * READERS,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": 10},
+    )
+
+
+def _sqlite_connected(connection: Any, record: Any) -> None:
+    connection.isolation_level = None  # we say BEGIN ourselves
+    cursor = connection.cursor()
+    # WAL with NORMAL: safe against kill -9 of any process; a power cut may take the last moments, never consistency.
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=30000", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _sqlite_begin(connection: Connection) -> None:
+    # IMMEDIATE: a transaction that will write takes the lock at once, instead of failing in the middle.
+    writes = connection.get_execution_options().get("slipway_write")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

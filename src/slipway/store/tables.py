@@ -1,0 +1,142 @@
+"""All tables. What the database filters, sorts or guards is a column; the rest is a JSON document beside it.
+
+Migrations under `migrations/` lead here; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
+
+from slipway.model.descriptor import Descriptor
+from slipway.model.instance import VimConnectionInfo, VnfInstance
+from slipway.model.machine import Outcome
+from slipway.model.operation import HOLDING, RUNNING, Operation
+from slipway.model.package import VnfPackage
+from slipway.model.plan import Effect
+from slipway.model.vim import Vim
+from slipway.store.columns import Document
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _in_states(states: frozenset[Any]) -> Any:
+    return text("state IN ({})".format(", ".join(f"'{state.value}'" for state in sorted(states))))
+
+
+instances = Table(
+    "instances",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("name", String(255)),
+    Column("vnfd_id", String(255), nullable=False),
+    Column("state", String(32), nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("doc", Document(VnfInstance), nullable=False),
+    Column("parameters", Document(dict[str, Any]), nullable=False),
+    Index(None, "created_at", "id"),
+    Index(None, "name"),
+    Index(None, "vnfd_id"),
+)
+
+operations = Table(
+    "operations",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("instance_id", String(36), nullable=False),
+    Column("operation", String(32), nullable=False),
+    Column("state", String(32), nullable=False),
+    Column("started_at", Float, nullable=False),
+    Column("doc", Document(Operation), nullable=False),
+    Column("vim", Document(VimConnectionInfo)),
+    Column("planned", Boolean, nullable=False),
+    Column("cancel_mode", String(16)),
+    # Who runs it. Each claim raises the epoch; a write with an old epoch is refused (engine/journal.py).
+    Column("worker_id", String(64)),
+    Column("epoch", Integer, nullable=False),
+    Index(None, "started_at", "id"),
+    Index(None, "instance_id"),
+    Index("uq_operations_one_at_a_time", "instance_id", unique=True, sqlite_where=_in_states(HOLDING),
+          postgresql_where=_in_states(HOLDING)),
+    Index("ix_operations_running", "state", sqlite_where=_in_states(RUNNING), postgresql_where=_in_states(RUNNING)),
+)  # fmt: skip
+
+steps = Table(
+    "steps",
+    metadata,
+    Column("operation_id", String(36), ForeignKey("operations.id", ondelete="CASCADE"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("id", Text, nullable=False),
+    Column("action", String(128), nullable=False),
+    Column("node", Text),
+    Column("args", Document(dict[str, Any]), nullable=False),
+    Column("after", Document(tuple[str, ...]), nullable=False),
+    Column("effects", Document(tuple[Effect, ...]), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("started_at", Float),
+    Column("ended_at", Float),
+    Column("error", Text),
+    Column("outcome", Document(Outcome)),
+)
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("lease_until", Float, nullable=False),
+)
+
+vims = Table(
+    "vims",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("name", String(255), nullable=False, unique=True),
+    Column("vim_type", String(64), nullable=False),
+    Column("is_default", Boolean, nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("doc", Document(Vim), nullable=False),
+)
+
+packages = Table(
+    "packages",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("vnfd_id", String(255), unique=True),
+    Column("created_at", Float, nullable=False),
+    Column("doc", Document(VnfPackage), nullable=False),
+    Column("descriptor", Document(Descriptor)),
+    Index(None, "created_at", "id"),
+)
+
+secrets = Table(
+    "secrets",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    # The instance, VIM or operation it belongs to: it can be read for that owner only, and goes when the owner goes.
+    Column("owner", String(64), nullable=False),
+    Column("ciphertext", LargeBinary, nullable=False),
+    Index(None, "owner"),
+)
