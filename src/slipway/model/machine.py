@@ -67,9 +67,10 @@ class KubernetesObject(Record, frozen=True, kw_only=True):
 
 
 class Wanted(Record, frozen=True, kw_only=True):
-    """All an instance should have. Nothing in it: everything goes."""
+    """All an instance should have. Nothing in it: everything goes, after `grace_seconds` to shut down in order."""
 
     instance_id: str
+    grace_seconds: int = 0
     networks: tuple[Network, ...] = ()
     machines: tuple[Machine, ...] = ()
     objects: tuple[KubernetesObject, ...] = ()

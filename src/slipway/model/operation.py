@@ -7,7 +7,9 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
+from slipway.model.clock import utcnow
 from slipway.model.errors import Conflict, ProblemDetails
 
 
@@ -137,3 +139,11 @@ class Operation(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True,
     error: ProblemDetails | None = None
     resource_changes: ResourceChanges | None = None
     changed_info: dict[str, Any] | None = None
+
+
+def entered(operation: Operation, state: State) -> Operation:
+    """The operation in its new state. Where no worker has work to do, no cancel is pending."""
+    now = utcnow()
+    if state in RUNNING:
+        return replace(operation, operation_state=state, state_entered_time=now)
+    return replace(operation, operation_state=state, state_entered_time=now, is_cancel_pending=False, cancel_mode=None)

@@ -63,7 +63,9 @@ def _as_is(value: Any) -> Any:
 
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() == "sqlite":
-        engine = create_engine(url, json_serializer=_as_is, json_deserializer=_as_is, pool_size=READERS + 1)
+        engine = create_engine(
+            url, json_serializer=_as_is, json_deserializer=_as_is, pool_size=READERS + 1, hide_parameters=True
+        )
         event.listen(engine, "connect", _sqlite_connected)
         event.listen(engine, "begin", _sqlite_begin)
         return engine
@@ -73,6 +75,7 @@ def _engine(url: URL) -> Engine:
         json_deserializer=_as_is,
         pool_size=2 * READERS,
         pool_pre_ping=True,
+        hide_parameters=True,
         connect_args={"connect_timeout": 10},
     )
 

@@ -1,0 +1,220 @@
+"""The one interpreter of all plans: forward through the graph, or backward when rolling back.
+
+A step begins when its start is on disk, and counts as done when its end is. A step that fails stops only what comes
+after it; the rest goes on, so that a retry has only the failed nodes left to do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+from msgspec.structs import replace
+from sqlalchemy import Connection as DatabaseConnection
+
+from slipway.engine.attempt import attempt
+from slipway.engine.journal import Journal
+from slipway.engine.seam import Boundary, Lifecycle
+from slipway.model.action import Action, Connection, StepContext
+from slipway.model.errors import StepError
+from slipway.model.journal import UNTOUCHED, StepRecord, StepState
+from slipway.model.machine import Outcome
+from slipway.store import operations, steps
+from slipway.store.operations import Held
+
+
+class Interpreter:
+    """Runs the plan of one operation for as long as this worker holds it."""
+
+    def __init__(
+        self,
+        held: Held,
+        journal: list[StepRecord],
+        actions: Mapping[str, Action[Any]],
+        lifecycle: Lifecycle,
+        writes: Journal,
+        slots: asyncio.Semaphore,
+        boundary: Boundary | None = None,
+    ) -> None:
+        self._held = held
+        self._operation = held.operation
+        self._records = {record.id: record for record in journal}
+        self._actions = actions
+        self._lifecycle = lifecycle
+        self._writes = writes
+        self._slots = slots
+        self._boundary = boundary
+        self._stopping = asyncio.Event()
+        self._unsaved: set[asyncio.Future[None]] = set()
+
+    @property
+    def journal(self) -> list[StepRecord]:
+        return sorted(self._records.values(), key=lambda record: record.position)
+
+    def stop(self) -> None:
+        """Begin no further step. Those under way go on to their end."""
+        self._stopping.set()
+
+    async def forward(self) -> bool:
+        """Do what is not done. True when all is."""
+        await self._walk(
+            {r.id: frozenset(r.after) for r in self._records.values()},
+            finished={r.id for r in self._records.values() if r.state is StepState.DONE},
+            work=self._do,
+        )
+        return all(record.state is StepState.DONE for record in self._records.values())
+
+    async def backward(self) -> bool:
+        """Undo what was touched, newest first. True when nothing is left."""
+        followers: dict[str, set[str]] = {name: set() for name in self._records}
+        for record in self._records.values():
+            for before in record.after:
+                followers[before].add(record.id)
+        await self._walk(
+            {name: frozenset(names) for name, names in followers.items()},
+            finished={r.id for r in self._records.values() if r.state in UNTOUCHED},
+            work=self._undo,
+        )
+        return all(record.state in UNTOUCHED for record in self._records.values())
+
+    async def _walk(
+        self, order: Mapping[str, frozenset[str]], finished: set[str], work: Callable[[StepRecord], Awaitable[bool]]
+    ) -> None:
+        """Run the steps that are not finished, each once all before it are, as many at once as there are slots."""
+        waiting = {name: set(before) - finished for name, before in order.items() if name not in finished}
+        running: dict[asyncio.Task[bool], str] = {}
+        stopped = asyncio.create_task(self._stopping.wait())
+        try:
+            while True:
+                if not self._stopping.is_set():
+                    for name in [name for name, before in waiting.items() if not before]:
+                        del waiting[name]
+                        running[asyncio.create_task(self._in_slot(self._records[name], work), name=name)] = name
+                if not running:
+                    break
+                done, _ = await asyncio.wait({*running, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                if stopped in done:
+                    done = (await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED))[0]
+                for task in done:
+                    name = running.pop(task)
+                    if task.result():
+                        for before in waiting.values():
+                            before.discard(name)
+            await asyncio.gather(*self._unsaved)
+        finally:
+            for task in (stopped, *running):
+                task.cancel()
+            await asyncio.gather(stopped, *running, *self._unsaved, return_exceptions=True)
+
+    async def _in_slot(self, record: StepRecord, work: Callable[[StepRecord], Awaitable[bool]]) -> bool:
+        async with self._slots:
+            return False if self._stopping.is_set() else await work(record)
+
+    async def _do(self, record: StepRecord) -> bool:
+        action = self._action(record)
+        return await self._run(record, action, action.run, StepState.RUNNING, StepState.DONE, StepState.FAILED)
+
+    async def _undo(self, record: StepRecord) -> bool:
+        action = self._action(record)
+        hand = action.undo or _nothing_to_undo
+        return await self._run(record, action, hand, StepState.UNDOING, StepState.UNDONE, StepState.UNDO_FAILED)
+
+    async def _run(
+        self,
+        record: StepRecord,
+        action: Action[Any],
+        hand: Callable[[Any, StepContext], Awaitable[Outcome]],
+        doing: StepState,
+        done: StepState,
+        failed: StepState,
+    ) -> bool:
+        began = replace(record, state=doing, attempt=record.attempt + 1, started_at=time.time(), ended_at=None)
+        await self._save(began)
+        self._at("before", record)
+
+        async def tried(number: int, error: StepError) -> None:
+            await self._save(replace(began, attempt=record.attempt + number + 1, error=error.detail))
+
+        try:
+            outcome = await attempt(action, hand, record.args, _Context(self), tried)
+            latest = self._records[record.id]
+            ended = replace(latest, state=done, ended_at=time.time(), error=None, outcome=outcome)
+        except StepError as error:
+            latest = self._records[record.id]
+            ended = replace(latest, state=failed, ended_at=time.time(), error=error.detail)
+        self._at("worked", record)
+        saved = self._save(ended)
+        if self._boundary:
+            await saved
+            self._at("after", record)
+        # Not waited for: the start of whatever comes next is written behind it, most often in the same transaction.
+        return ended.state is done
+
+    def _save(self, record: StepRecord) -> asyncio.Future[None]:
+        self._records[record.id] = record
+        saved = self._writes.write(partial(_note, held=self._held, record=record))
+        self._unsaved.add(saved)
+        saved.add_done_callback(self._saved)
+        return saved
+
+    def _saved(self, saved: asyncio.Future[None]) -> None:
+        # A failed write stays in the set, so that the walk ends with its error.
+        if not saved.cancelled() and saved.exception() is None:
+            self._unsaved.discard(saved)
+        else:
+            self._stopping.set()
+
+    def _at(self, edge: str, record: StepRecord) -> None:
+        if self._boundary:
+            self._boundary(edge, record.id)
+
+    def _action(self, record: StepRecord) -> Action[Any]:
+        return self._actions[record.action]
+
+    def failure(self) -> str:
+        """All that went wrong, for a person: which step, on which node, what came back."""
+        broken = [record for record in self.journal if record.error and record.state is not StepState.DONE]
+        return " ".join(_told(record) for record in broken[:5]) + (
+            f" And {len(broken) - 5} more steps." if len(broken) > 5 else ""
+        )
+
+
+def _told(record: StepRecord) -> str:
+    where = f" on {record.node}" if record.node else ""
+    undoing = "Undoing step" if record.state is StepState.UNDO_FAILED else "Step"
+    return f"{undoing} '{record.id}'{where} failed (attempt {record.attempt}): {record.error}"
+
+
+def _note(connection: DatabaseConnection, held: Held, record: StepRecord) -> None:
+    operations.fenced(connection, held.operation.id, held.epoch)
+    steps.note(connection, held.operation.id, record)
+
+
+async def _nothing_to_undo(args: Any, context: StepContext) -> Outcome:
+    return Outcome()
+
+
+class _Context:
+    """A step's view of the operation it belongs to."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._interpreter = interpreter
+
+    @property
+    def operation_id(self) -> str:
+        return self._interpreter._operation.id
+
+    @property
+    def instance_id(self) -> str:
+        return self._interpreter._operation.vnf_instance_id
+
+    async def connection(self) -> Connection:
+        interpreter = self._interpreter
+        return await interpreter._lifecycle.connection(interpreter._operation, interpreter._held.vim)
+
+    def outcome(self, step_id: str) -> Outcome | None:
+        record = self._interpreter._records.get(step_id)
+        return record.outcome if record else None

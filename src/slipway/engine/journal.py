@@ -1,0 +1,77 @@
+"""Group commit: writes that are waiting at the same time share one transaction, in the order they were given.
+
+Each write keeps its own success or failure (a savepoint), so one operation's lost lease costs the others nothing. While
+the database is away writes wait: the fence in each of them says afterwards whether it still may be made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import InterfaceError, OperationalError
+
+from slipway.store.database import Database
+
+T = TypeVar("T")
+Write = Callable[[Connection], Any]
+
+log = logging.getLogger(__name__)
+
+DATABASE_AWAY = (OperationalError, InterfaceError)
+LONGEST_WAIT = 2.0
+BATCH = 200
+
+
+class Journal:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._waiting: list[tuple[Write, asyncio.Future[Any]]] = []
+        self._writer: asyncio.Task[None] | None = None
+
+    def write(self, write: Callable[[Connection], T]) -> asyncio.Future[T]:
+        """Queue a write. The future is its result, once it is on disk."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._waiting.append((write, future))
+        if self._writer is None:
+            self._writer = asyncio.create_task(self._write_all(), name="journal")
+        return future
+
+    async def _write_all(self) -> None:
+        while self._waiting:
+            batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+            results = await self._write_batch([write for write, _ in batch])
+            for (_, future), result in zip(batch, results, strict=True):
+                if future.cancelled():
+                    continue
+                if isinstance(result, BaseException):
+                    future.set_exception(result)
+                else:
+                    future.set_result(result)
+        self._writer = None
+
+    async def _write_batch(self, writes: list[Write]) -> list[Any]:
+        wait = 0.05
+        while True:
+            try:
+                return await self._database.write(_each_apart, writes)
+            except DATABASE_AWAY as error:
+                log.warning("the database does not answer, trying again: %s", error.orig)
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, LONGEST_WAIT)
+
+
+def _each_apart(connection: Connection, writes: list[Write]) -> list[Any]:
+    results: list[Any] = []
+    for write in writes:
+        try:
+            with connection.begin_nested():
+                results.append(write(connection))
+        except DATABASE_AWAY:
+            raise
+        except Exception as error:  # noqa: BLE001 - an edge: what one write raises is its own, the others are kept
+            results.append(error)
+    return results

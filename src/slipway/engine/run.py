@@ -1,0 +1,184 @@
+"""One claimed operation from where it stands to its next resting state: plan it, run it, settle it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+from sqlalchemy import Connection
+
+from slipway.engine.interpreter import Interpreter
+from slipway.engine.journal import DATABASE_AWAY, Journal
+from slipway.engine.seam import Boundary, Lifecycle
+from slipway.model.action import Action
+from slipway.model.errors import LeaseLost, ProblemDetails, SlipwayError
+from slipway.model.journal import StepRecord, StepState
+from slipway.model.operation import CancelMode, Event, Operation, State, after, entered
+from slipway.model.plan import Plan
+from slipway.store import operations, steps
+from slipway.store.operations import Held
+
+log = logging.getLogger(__name__)
+
+BROKEN_OFF = {StepState.RUNNING: StepState.FAILED, StepState.UNDOING: StepState.UNDO_FAILED}
+
+
+class Run:
+    """A worker's hold on one operation. `cancel` and `leave` may come from outside at any time."""
+
+    def __init__(
+        self,
+        held: Held,
+        actions: Mapping[str, Action[Any]],
+        lifecycle: Lifecycle,
+        journal: Journal,
+        slots: asyncio.Semaphore,
+        boundary: Boundary | None = None,
+    ) -> None:
+        self.held = held
+        self._actions = actions
+        self._lifecycle = lifecycle
+        self._journal = journal
+        self._slots = slots
+        self._boundary = boundary
+        self._interpreter: Interpreter | None = None
+        self._working: asyncio.Task[Any] | None = None
+        self._cancelled: CancelMode | None = None
+        self._leaving = False
+
+    def cancel(self, mode: CancelMode) -> None:
+        self._cancelled = mode
+        if self._interpreter:
+            self._interpreter.stop()
+        if mode is CancelMode.FORCEFUL and self._working:
+            self._working.cancel()
+
+    def leave(self) -> None:
+        """Begin nothing new and hand the operation back: this worker is going away."""
+        self._leaving = True
+        if self._interpreter:
+            self._interpreter.stop()
+
+    async def to_rest(self) -> None:
+        """Until the operation ended, waits for a person, or was handed back. LeaseLost when it was taken."""
+        try:
+            await self._to_rest()
+        except (LeaseLost, *DATABASE_AWAY):
+            raise
+        except Exception as error:  # an edge: a fault of ours must not leave an operation without a named state
+            what = type(error).__name__
+            log.exception("unexpected %s in operation %s", what, self.held.operation.id)
+            await self._journal.write(lambda c: self._given_up(c, what))
+
+    async def _to_rest(self) -> None:
+        records = await self._begin()
+        if records is None:
+            return
+        operation = self.held.operation
+        interpreter = self._interpreter = Interpreter(
+            self.held, records, self._actions, self._lifecycle, self._journal, self._slots, self._boundary
+        )
+        if self._leaving or self._cancelled:
+            interpreter.stop()
+        rolling_back = operation.operation_state is State.ROLLING_BACK
+        finished = await self._breakable(interpreter.backward() if rolling_back else interpreter.forward())
+        if finished:
+            await self._settle(Event.SUCCEEDED)
+        elif self._cancelled:
+            await self._settle(Event.CANCELLED, f"Cancelled ({self._cancelled}). {interpreter.failure()}".strip())
+        elif self._leaving and not interpreter.failure():
+            await self._journal.write(lambda c: operations.release(c, operation.id, self.held.epoch))
+        else:
+            await self._settle(Event.BROKE, interpreter.failure())
+
+    async def _begin(self) -> list[StepRecord] | None:
+        """The journal, planned first where it has to be; None when that already ended the operation."""
+        operation = self.held.operation
+        if self.held.planned:
+            return await self._journal.write(lambda c: steps.journal(c, operation.id))
+        plan = await self._breakable(self._plan())
+        if self._cancelled and operation.operation_state is State.STARTING:
+            await self._settle(Event.CANCELLED, f"Cancelled ({self._cancelled}) before anything was touched.")
+            return None
+        if not isinstance(plan, Plan):
+            # MODIFY_INFO begins in PROCESSING, so there it is a failure rather than a refusal.
+            refused = Event.REFUSED if operation.operation_state is State.STARTING else Event.BROKE
+            await self._settle(refused, plan or "Planning was broken off.")
+            return None
+        return await self._journal.write(lambda c: self._store_plan(c, plan))
+
+    async def _plan(self) -> Plan | str:
+        try:
+            return (await self._lifecycle.plan(self.held.operation, self.held.vim)).checked()
+        except SlipwayError as error:
+            return error.detail
+
+    def _store_plan(self, connection: Connection, plan: Plan) -> list[StepRecord]:
+        held = operations.fenced(connection, self.held.operation.id, self.held.epoch)
+        operation = held.operation
+        if operation.operation_state is State.STARTING:
+            operation = entered(operation, after(operation.operation_state, Event.GRANTED))
+            operations.save(connection, operation)
+        operations.mark_planned(connection, operation.id)
+        self.held = Held(operation, held.vim, True, held.epoch)
+        return steps.write_plan(connection, operation.id, plan)
+
+    async def _breakable(self, work: Any) -> Any:
+        """Run work that a forceful cancel may break off; None then."""
+        if self._forced():
+            work.close()
+            return None
+        self._working = asyncio.create_task(work)
+        try:
+            return await self._working
+        except asyncio.CancelledError:
+            if not self._forced():
+                raise
+            return None
+        finally:
+            self._working = None
+
+    def _forced(self) -> bool:
+        return self._cancelled is CancelMode.FORCEFUL
+
+    async def _settle(self, event: Event, problem: str | None = None) -> None:
+        await self._journal.write(lambda c: self._settled(c, event, problem))
+
+    def _settled(self, connection: Connection, event: Event, problem: str | None) -> Operation:
+        held = operations.fenced(connection, self.held.operation.id, self.held.epoch)
+        state = after(held.operation.operation_state, event)
+        error = (
+            ProblemDetails(status=500, title=f"{held.operation.operation} {event}", detail=problem) if problem else None
+        )
+        operation = replace(entered(held.operation, state), error=error)
+        operation = self._lifecycle.settle(connection, operation, _broken_off(connection, operation.id))
+        operations.save(connection, operation)
+        log.info("operation %s %s: %s", operation.id, operation.operation, state)
+        return operation
+
+    def _given_up(self, connection: Connection, what: str) -> None:
+        """The last resort: the state alone, without the records that could not be settled."""
+        held = operations.fenced(connection, self.held.operation.id, self.held.epoch)
+        starting = held.operation.operation_state is State.STARTING
+        state = after(held.operation.operation_state, Event.REFUSED if starting else Event.BROKE)
+        error = ProblemDetails(
+            status=500,
+            title="Internal error",
+            detail=f"Unexpected {what}. Look at the server's log; then retry or fail.",
+        )
+        operations.save(connection, replace(entered(held.operation, state), error=error))
+
+
+def _broken_off(connection: Connection, operation_id: str) -> list[StepRecord]:
+    """The journal, where a step that was broken off in the middle says so."""
+    journal = steps.journal(connection, operation_id)
+    for position, record in enumerate(journal):
+        if record.state in BROKEN_OFF:
+            journal[position] = replace(
+                record, state=BROKEN_OFF[record.state], error="Broken off by a forceful cancel."
+            )
+            steps.note(connection, operation_id, journal[position])
+    return journal

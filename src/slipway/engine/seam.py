@@ -1,0 +1,37 @@
+"""What the engine asks of the layer above it, and nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sqlalchemy import Connection as DatabaseConnection
+
+from slipway.model.action import Connection
+from slipway.model.instance import VimConnectionInfo
+from slipway.model.journal import StepRecord
+from slipway.model.operation import Operation
+from slipway.model.plan import Plan
+
+
+class Lifecycle(Protocol):
+    async def plan(self, operation: Operation, vim: VimConnectionInfo | None) -> Plan:
+        """The steps of an accepted operation. A SlipwayError here ends it as ROLLED_BACK: nothing was touched."""
+        ...
+
+    def settle(self, connection: DatabaseConnection, operation: Operation, journal: Sequence[StepRecord]) -> Operation:
+        """Make the records say what the journal says, in the transaction in which the operation enters its state.
+
+        Answers the operation with what it changed.
+        """
+        ...
+
+    async def connection(self, operation: Operation, vim: VimConnectionInfo | None) -> Connection:
+        """The operation's VIM with its secrets in clear, as registered now."""
+        ...
+
+
+class Boundary(Protocol):
+    """Called at the edges of every step ("before", "worked", "after"). Tests end the process here."""
+
+    def __call__(self, edge: str, step_id: str, /) -> None: ...

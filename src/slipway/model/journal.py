@@ -1,0 +1,43 @@
+"""What happened to each step of a plan: readable while it runs and afterwards."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from slipway.model.machine import Outcome
+from slipway.model.plan import Effect
+
+
+class StepState(StrEnum):
+    WAITING = "WAITING"
+    RUNNING = "RUNNING"
+    DONE = "DONE"
+    FAILED = "FAILED"
+    UNDOING = "UNDOING"
+    UNDONE = "UNDONE"
+    UNDO_FAILED = "UNDO_FAILED"
+
+
+# The world may have been changed by a step in any state but these.
+UNTOUCHED = frozenset({StepState.WAITING, StepState.UNDONE})
+
+
+class StepRecord(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
+    """A step of a plan and how it went. `position` is its place in the plan."""
+
+    position: int
+    id: str
+    action: str
+    args: dict[str, Any]
+    node: str | None = None
+    after: tuple[str, ...] = ()
+    effects: tuple[Effect, ...] = ()
+    state: StepState = StepState.WAITING
+    attempt: int = 0
+    started_at: float | None = None
+    ended_at: float | None = None
+    error: str | None = None
+    outcome: Outcome | None = None

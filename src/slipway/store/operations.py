@@ -1,0 +1,186 @@
+"""Operations: one at a time for each instance, held by a unique index; owned by one worker, held by an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from slipway.model.errors import Conflict, LeaseLost, NotFound
+from slipway.model.instance import VimConnectionInfo
+from slipway.model.operation import RUNNING, CancelMode, Operation
+from slipway.store.columns import database_now
+from slipway.store.tables import operations, workers
+
+_RUNNING = [state.value for state in RUNNING]
+
+
+@dataclass(frozen=True)
+class Held:
+    """An operation as its worker holds it."""
+
+    operation: Operation
+    vim: VimConnectionInfo | None
+    planned: bool
+    epoch: int
+
+
+def accept(connection: Connection, operation: Operation, vim: VimConnectionInfo | None) -> None:
+    """Begin an operation, or Conflict when the instance has one that has not ended. The database decides which."""
+    try:
+        with connection.begin_nested():
+            connection.execute(
+                insert(operations),
+                {
+                    "id": operation.id,
+                    "instance_id": operation.vnf_instance_id,
+                    "operation": operation.operation.value,
+                    "state": operation.operation_state.value,
+                    "started_at": operation.start_time.timestamp(),
+                    "doc": operation,
+                    "vim": vim,
+                    "planned": False,
+                    "epoch": 1,
+                },
+            )
+    except IntegrityError:
+        raise Conflict(_what_holds(connection, operation.vnf_instance_id)) from None
+
+
+def _what_holds(connection: Connection, instance_id: str) -> str:
+    row = connection.execute(
+        select(operations.c.id, operations.c.operation, operations.c.state)
+        .where(operations.c.instance_id == instance_id)
+        .order_by(operations.c.started_at.desc())
+        .limit(1)
+    ).first()
+    if row is None:
+        return f"VNF instance {instance_id} has another operation under way; try again when it has ended."
+    cure = "retry, roll back or fail it first" if row.state == "FAILED_TEMP" else "wait until it has ended"
+    return f"VNF instance {instance_id} has operation {row.operation} {row.id} in state {row.state}: {cure}."
+
+
+def get(connection: Connection, operation_id: str) -> Operation:
+    return _one(connection, select(operations.c.doc).where(operations.c.id == operation_id), operation_id)
+
+
+def lock(connection: Connection, operation_id: str) -> Operation:
+    """Read an operation to decide about it: nobody else changes it until the transaction ends."""
+    query = select(operations.c.doc).where(operations.c.id == operation_id).with_for_update()
+    return _one(connection, query, operation_id)
+
+
+def _one(connection: Connection, query: Select[Any], operation_id: str) -> Operation:
+    operation: Operation | None = connection.execute(query).scalar()
+    if operation is None:
+        raise NotFound(f"There is no LCM operation occurrence {operation_id}.")
+    return operation
+
+
+def held_by(connection: Connection, instance_id: str) -> bool:
+    """Whether an operation of the instance has not ended."""
+    return bool(
+        connection.execute(
+            select(operations.c.id).where(
+                operations.c.instance_id == instance_id, operations.c.state.in_([*_RUNNING, "FAILED_TEMP"])
+            )
+        ).first()
+    )
+
+
+def save(connection: Connection, operation: Operation) -> None:
+    """Write the operation as it now is."""
+    connection.execute(
+        update(operations)
+        .where(operations.c.id == operation.id)
+        .values(state=operation.operation_state.value, doc=operation)
+    )
+
+
+def hand_over(connection: Connection, operation_id: str) -> None:
+    """Take an operation from whoever had it, so that any worker may claim it."""
+    connection.execute(
+        update(operations)
+        .where(operations.c.id == operation_id)
+        .values(worker_id=None, epoch=operations.c.epoch + 1, cancel_mode=None)
+    )
+
+
+def ask_cancel(connection: Connection, operation: Operation, mode: CancelMode) -> Operation:
+    asked = msgspec.structs.replace(operation, is_cancel_pending=True, cancel_mode=mode)
+    connection.execute(
+        update(operations).where(operations.c.id == operation.id).values(doc=asked, cancel_mode=mode.value)
+    )
+    return asked
+
+
+def mark_planned(connection: Connection, operation_id: str) -> None:
+    connection.execute(update(operations).where(operations.c.id == operation_id).values(planned=True))
+
+
+def fenced(connection: Connection, operation_id: str, epoch: int) -> Held:
+    """The operation, locked for this transaction, or LeaseLost when another worker has claimed it since."""
+    row = connection.execute(
+        select(operations.c.doc, operations.c.vim, operations.c.planned)
+        .where(operations.c.id == operation_id, operations.c.epoch == epoch)
+        .with_for_update()
+    ).first()
+    if row is None:
+        raise LeaseLost(f"Operation {operation_id} belongs to another worker now.")
+    return Held(row.doc, row.vim, row.planned, epoch)
+
+
+def _claimable(worker_id: str, running: Collection[str], *, orphans: bool) -> ColumnElement[bool]:
+    """Operations with work to do that nobody does: unclaimed, claimed by us but not running here, or, with `orphans`,
+    claimed by a worker whose lease has ended."""
+    lost = and_(operations.c.worker_id == worker_id, operations.c.id.not_in(running))
+    free = or_(operations.c.worker_id.is_(None), lost)
+    if orphans:
+        alive = exists().where(workers.c.id == operations.c.worker_id, workers.c.lease_until > database_now())
+        free = or_(free, and_(operations.c.worker_id != worker_id, ~alive))
+    return and_(operations.c.state.in_(_RUNNING), free)
+
+
+def any_claimable(connection: Connection, worker_id: str, running: Collection[str], *, orphans: bool) -> bool:
+    query = select(operations.c.id).where(_claimable(worker_id, running, orphans=orphans)).limit(1)
+    return connection.execute(query).first() is not None
+
+
+def claim(connection: Connection, worker_id: str, running: Collection[str], limit: int, *, orphans: bool) -> list[Held]:
+    rows = connection.execute(
+        select(operations.c.id, operations.c.doc, operations.c.vim, operations.c.planned, operations.c.epoch)
+        .where(_claimable(worker_id, running, orphans=orphans))
+        .order_by(operations.c.started_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    ).all()
+    for row in rows:
+        connection.execute(
+            update(operations).where(operations.c.id == row.id).values(worker_id=worker_id, epoch=row.epoch + 1)
+        )
+    return [Held(row.doc, row.vim, row.planned, row.epoch + 1) for row in rows]
+
+
+def release(connection: Connection, operation_id: str, epoch: int) -> None:
+    """Give a claimed operation back, unless it was taken already."""
+    connection.execute(
+        update(operations)
+        .where(operations.c.id == operation_id, operations.c.epoch == epoch)
+        .values(worker_id=None, epoch=epoch + 1)
+    )
+
+
+def cancels(connection: Connection, worker_id: str) -> dict[str, CancelMode]:
+    """Which of a worker's running operations somebody wants cancelled."""
+    rows = connection.execute(
+        select(operations.c.id, operations.c.cancel_mode).where(
+            operations.c.state.in_(_RUNNING),
+            operations.c.worker_id == worker_id,
+            operations.c.cancel_mode.is_not(None),
+        )
+    )
+    return {row.id: CancelMode(row.cancel_mode) for row in rows}

@@ -1,0 +1,101 @@
+"""The journal's rows: one for each step of each plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
+
+from slipway.model.journal import StepRecord, StepState
+from slipway.model.operation import ENDED
+from slipway.model.plan import Plan
+from slipway.store.tables import operations, steps
+
+_UPDATE = (
+    update(steps)
+    .where(steps.c.operation_id == bindparam("of"), steps.c.position == bindparam("at"))
+    .values({name: bindparam(name) for name in ("state", "attempt", "started_at", "ended_at", "error", "outcome")})
+)
+_SELECT = select(*(column for column in steps.c if column.name != "operation_id")).order_by(steps.c.position)
+
+
+def write_plan(connection: Connection, operation_id: str, plan: Plan) -> list[StepRecord]:
+    """Store a plan, in place of any half-accepted one, and answer its journal: all waiting."""
+    connection.execute(delete(steps).where(steps.c.operation_id == operation_id))
+    records = [
+        StepRecord(
+            position=position,
+            id=step.id,
+            action=step.action,
+            args=step.args,
+            node=step.node,
+            after=step.after,
+            effects=step.effects,
+        )
+        for position, step in enumerate(plan.steps)
+    ]
+    if records:
+        connection.execute(insert(steps), [_row(operation_id, record) for record in records])
+    return records
+
+
+def journal(connection: Connection, operation_id: str) -> list[StepRecord]:
+    return [_record(row) for row in connection.execute(_SELECT.where(steps.c.operation_id == operation_id))]
+
+
+def note(connection: Connection, operation_id: str, record: StepRecord) -> None:
+    """Write how a step stands."""
+    connection.execute(
+        _UPDATE,
+        {
+            "of": operation_id,
+            "at": record.position,
+            "state": record.state.value,
+            "attempt": record.attempt,
+            "started_at": record.started_at,
+            "ended_at": record.ended_at,
+            "error": record.error,
+            "outcome": record.outcome,
+        },
+    )
+
+
+def wait_again(connection: Connection, operation_id: str) -> None:
+    """For a retry: all that is not done is to be done."""
+    connection.execute(
+        update(steps)
+        .where(steps.c.operation_id == operation_id, steps.c.state != StepState.DONE.value)
+        .values(state=StepState.WAITING.value, error=None, started_at=None, ended_at=None, outcome=None)
+    )
+
+
+def prune(connection: Connection, ended_before: float) -> int:
+    """Forget the journals of operations that began before then and have ended; how many rows went."""
+    old = select(operations.c.id).where(
+        operations.c.started_at < ended_before, operations.c.state.in_([state.value for state in ENDED])
+    )
+    return connection.execute(delete(steps).where(steps.c.operation_id.in_(old))).rowcount
+
+
+def _row(operation_id: str, record: StepRecord) -> dict[str, Any]:
+    return {
+        "operation_id": operation_id,
+        "position": record.position,
+        "id": record.id,
+        "action": record.action,
+        "node": record.node,
+        "args": record.args,
+        "after": record.after,
+        "effects": record.effects,
+        "state": record.state.value,
+        "attempt": record.attempt,
+        "started_at": record.started_at,
+        "ended_at": record.ended_at,
+        "error": record.error,
+        "outcome": record.outcome,
+    }
+
+
+def _record(row: Row[Any]) -> StepRecord:
+    values = dict(row._mapping)
+    return StepRecord(**{**values, "state": StepState(values["state"])})
