@@ -25,6 +25,8 @@ from slipway.model.machine import Outcome
 from slipway.store import operations, steps
 from slipway.store.operations import Held
 
+CONNECTION_FRESH = 10.0  # seconds
+
 
 class Interpreter:
     """Runs the plan of one operation for as long as this worker holds it."""
@@ -49,10 +51,20 @@ class Interpreter:
         self._boundary = boundary
         self._stopping = asyncio.Event()
         self._unsaved: set[asyncio.Future[None]] = set()
+        self._connection: Connection | None = None
+        self._connection_until = 0.0
 
     @property
     def journal(self) -> list[StepRecord]:
         return sorted(self._records.values(), key=lambda record: record.position)
+
+    async def connection(self) -> Connection:
+        """The operation's VIM, looked up again now and then: credentials change while operations run."""
+        now = time.monotonic()
+        if self._connection is None or now >= self._connection_until:
+            self._connection = await self._lifecycle.connection(self._operation, self._held.vim)
+            self._connection_until = now + CONNECTION_FRESH
+        return self._connection
 
     def stop(self) -> None:
         """Begin no further step. Those under way go on to their end."""
@@ -212,8 +224,7 @@ class _Context:
         return self._interpreter._operation.vnf_instance_id
 
     async def connection(self) -> Connection:
-        interpreter = self._interpreter
-        return await interpreter._lifecycle.connection(interpreter._operation, interpreter._held.vim)
+        return await self._interpreter.connection()
 
     def outcome(self, step_id: str) -> Outcome | None:
         record = self._interpreter._records.get(step_id)

@@ -1,0 +1,1 @@
+"""Management drivers: what a VNF wants done around the VIM's work, as steps of the plan."""

@@ -16,7 +16,7 @@ class InstantiationState(StrEnum):
     INSTANTIATED = "INSTANTIATED"
 
 
-class Wire(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
+class Wire(msgspec.Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A type of the standard: camelCase outside, absent where it says nothing."""
 
 

@@ -77,12 +77,12 @@ class VnfcInfoModification(Request, frozen=True, kw_only=True):
 class ModifyRequest(Request, frozen=True, kw_only=True):
     """A merge patch (RFC 7396): absent keeps, null removes."""
 
-    vnf_instance_name: Name | None | UnsetType = UNSET
-    vnf_instance_description: Text | None | UnsetType = UNSET
+    vnf_instance_name: Name | UnsetType | None = UNSET
+    vnf_instance_description: Text | UnsetType | None = UNSET
     vnfd_id: Name | UnsetType = UNSET
-    vnf_configurable_properties: dict[str, Any] | None | UnsetType = UNSET
-    metadata: dict[str, Any] | None | UnsetType = UNSET
-    extensions: dict[str, Any] | None | UnsetType = UNSET
+    vnf_configurable_properties: dict[str, Any] | UnsetType | None = UNSET
+    metadata: dict[str, Any] | UnsetType | None = UNSET
+    extensions: dict[str, Any] | UnsetType | None = UNSET
     vim_connection_info: dict[str, Any] | UnsetType = UNSET
     vnfc_info_modifications: tuple[VnfcInfoModification, ...] | UnsetType = UNSET
 

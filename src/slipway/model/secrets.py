@@ -89,7 +89,7 @@ def find_secrets(document: Any, names: Iterable[str] = ()) -> tuple[Path, ...]:
 
 
 def replace_secrets(document: Any, replacement: Callable[[Path, Any], Any], names: Iterable[str] = ()) -> Any:
-    """A copy with `replacement(path, value)` where a secret was; a secret that is not a string is replaced as a whole."""
+    """A copy with `replacement(path, value)` where a secret was. A list or mapping goes as a whole."""
     return _Search(replacement, _Names((*SECRET_NAMES, *names))).within(document, ())
 
 

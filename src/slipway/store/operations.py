@@ -81,6 +81,11 @@ def _one(connection: Connection, query: Select[Any], operation_id: str) -> Opera
     return operation
 
 
+def vim_of(connection: Connection, operation_id: str) -> VimConnectionInfo | None:
+    vim: VimConnectionInfo | None = connection.scalar(select(operations.c.vim).where(operations.c.id == operation_id))
+    return vim
+
+
 def held_by(connection: Connection, instance_id: str) -> bool:
     """Whether an operation of the instance has not ended."""
     return bool(

@@ -118,7 +118,9 @@ vims = Table(
     Column("is_default", Boolean, nullable=False),
     Column("created_at", Float, nullable=False),
     Column("doc", Document(Vim), nullable=False),
-)
+    Index("uq_vims_one_default", "is_default", unique=True, sqlite_where=text("is_default"),
+          postgresql_where=text("is_default")),
+)  # fmt: skip
 
 packages = Table(
     "packages",
@@ -137,6 +139,7 @@ secrets = Table(
     Column("id", String(36), primary_key=True),
     # The instance, VIM or operation it belongs to: it can be read for that owner only, and goes when the owner goes.
     Column("owner", String(64), nullable=False),
+    Column("key_id", String(16), nullable=False),  # which key of the key file opens it
     Column("ciphertext", LargeBinary, nullable=False),
     Index(None, "owner"),
 )

@@ -1,0 +1,200 @@
+"""What API, CLI and page call: make and remove instances, begin and decide operations, show a plan."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import msgspec
+from sqlalchemy import Connection
+
+from slipway.engine import decisions
+from slipway.lcm.lifecycle import RecordedLifecycle, situation_of
+from slipway.lcm.operations import OPERATIONS
+from slipway.lcm.vim_choice import chosen_before, chosen_for_new
+from slipway.mgmt.drivers import ManagementDrivers
+from slipway.model.action import Action
+from slipway.model.action import Connection as Reach
+from slipway.model.clock import utcnow
+from slipway.model.errors import Conflict, PreconditionFailed
+from slipway.model.instance import Instance, InstantiationState, VimConnectionInfo, VnfInstance
+from slipway.model.merge import merge_patch
+from slipway.model.operation import CancelMode, Operation, OperationType, State
+from slipway.model.plan import Plan
+from slipway.model.requests import AnyRequest, CreateRequest, InstantiateRequest
+from slipway.model.secrets import refuse_references
+from slipway.store import instances, operations, packages
+from slipway.store.database import Database
+from slipway.store.secrets import Vault
+from slipway.vim.registry import Drivers
+
+
+class Bell(Protocol):
+    """A worker in this process, if there is one: told at once what others find at their next poll."""
+
+    def wake(self) -> None: ...
+
+    def cancel(self, operation_id: str, mode: CancelMode, /) -> None: ...
+
+
+class Lcm:
+    def __init__(
+        self,
+        database: Database,
+        vault: Vault,
+        lifecycle: RecordedLifecycle,
+        drivers: Drivers,
+        management: ManagementDrivers,
+        actions: Mapping[str, Action[Any]],
+        *,
+        bell: Bell | None = None,
+        secret_names: tuple[str, ...] = (),
+    ) -> None:
+        self._database = database
+        self._vault = vault
+        self._lifecycle = lifecycle
+        self._drivers = drivers
+        self._management = management
+        self._actions = actions
+        self._bell = bell
+        self._secret_names = secret_names
+
+    async def create(self, request: CreateRequest) -> Instance:
+        refuse_references(msgspec.to_builtins(request))
+        return await self._database.write(self._create, request)
+
+    async def delete(self, instance_id: str) -> None:
+        await self._database.write(self._delete, instance_id)
+
+    async def begin(
+        self, kind: OperationType, instance_id: str, request: AnyRequest, *, if_version: int | None = None
+    ) -> Operation:
+        """Check what can be checked and store the operation; a worker does the rest."""
+        refuse_references(msgspec.to_builtins(request))
+        operation = await self._database.write(self._accept, kind, instance_id, request, if_version)
+        self._wake()
+        return operation
+
+    async def preview(self, kind: OperationType, instance_id: str, request: AnyRequest) -> Plan:
+        """The plan that the operation would run now. Nothing is changed."""
+        refuse_references(msgspec.to_builtins(request))
+        instance = await self._database.read(instances.get, instance_id)
+        situation = await self._database.read(situation_of, kind, request, instance)
+        vim = await self._database.read(self._vim, kind, instance, request)
+        return (await self._lifecycle.plan_for(situation, vim)).checked()
+
+    async def retry(self, operation_id: str) -> Operation:
+        return await self._decided(await self._database.write(decisions.retry, operation_id))
+
+    async def roll_back(self, operation_id: str) -> Operation:
+        return await self._decided(await self._database.write(decisions.roll_back, operation_id, self._actions))
+
+    async def fail(self, operation_id: str) -> Operation:
+        return await self._database.write(decisions.fail, operation_id, self._lifecycle)
+
+    async def cancel(self, operation_id: str, mode: CancelMode) -> Operation:
+        operation = await self._database.write(decisions.cancel, operation_id, mode)
+        if self._bell:
+            self._bell.cancel(operation_id, mode)
+        return await self._decided(operation)
+
+    async def _decided(self, operation: Operation) -> Operation:
+        self._wake()
+        return operation
+
+    def _wake(self) -> None:
+        if self._bell:
+            self._bell.wake()
+
+    def _create(self, connection: Connection, request: CreateRequest) -> Instance:
+        packages.get_by_vnfd(connection, request.vnfd_id)
+        descriptor = packages.descriptor(connection, request.vnfd_id)
+        instance_id = str(uuid.uuid4())
+        metadata = self._vault.hide(connection, instance_id, request.metadata, self._secret_names)
+        instance = Instance(
+            vnf=VnfInstance(
+                id=instance_id,
+                vnf_instance_name=request.vnf_instance_name,
+                vnf_instance_description=request.vnf_instance_description,
+                vnfd_id=request.vnfd_id,
+                vnf_provider=descriptor.provider,
+                vnf_product_name=descriptor.product_name,
+                vnf_software_version=descriptor.software_version,
+                vnfd_version=descriptor.vnfd_version,
+                vnf_configurable_properties=descriptor.configurable_properties,
+                instantiation_state=InstantiationState.NOT_INSTANTIATED,
+                metadata=merge_patch({}, metadata),
+            ),
+            created_at=utcnow(),
+        )
+        instances.insert(connection, instance)
+        return instance
+
+    def _delete(self, connection: Connection, instance_id: str) -> None:
+        instance = instances.get(connection, instance_id)
+        if instance.vnf.instantiation_state is InstantiationState.INSTANTIATED:
+            raise Conflict(f"VNF instance {instance_id} is instantiated; terminate it first.")
+        if operations.held_by(connection, instance_id):
+            raise Conflict(f"VNF instance {instance_id} has an operation under way; wait until it has ended.")
+        instances.delete(connection, instance_id)
+        self._vault.forget(connection, instance_id)
+
+    def _accept(
+        self,
+        connection: Connection,
+        kind: OperationType,
+        instance_id: str,
+        request: AnyRequest,
+        if_version: int | None,
+    ) -> Operation:
+        instance = instances.get(connection, instance_id)
+        if if_version is not None and if_version != instance.version:
+            raise PreconditionFailed(f"VNF instance {instance_id} was changed since it was read. Read it again.")
+        request = self._hidden(connection, kind, instance_id, request)
+        vim = self._vim(connection, kind, instance, request)
+        operation = _new(kind, instance_id, msgspec.to_builtins(request))
+        # First of all the one thing that only the database can decide: whether the instance is free.
+        operations.accept(connection, operation, vim)
+        situation = situation_of(connection, kind, request, instance)
+        OPERATIONS[kind].check(situation, request)
+        self._management.check(situation)
+        return operation
+
+    def _hidden(self, connection: Connection, kind: OperationType, instance_id: str, request: AnyRequest) -> AnyRequest:
+        """The request with references where its secrets were."""
+        document = self._vault.hide(connection, instance_id, msgspec.to_builtins(request), self._secret_names)
+        hidden: AnyRequest = msgspec.convert(document, OPERATIONS[kind].request)
+        return hidden
+
+    def _vim(
+        self, connection: Connection, kind: OperationType, instance: Instance, request: AnyRequest
+    ) -> VimConnectionInfo | None:
+        if kind is OperationType.MODIFY_INFO:
+            return None
+        if isinstance(request, InstantiateRequest):
+            _, vim = chosen_for_new(connection, request.vim_connection_info)
+        elif instance.vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED:
+            return None  # the operation's own check says why it can't be
+        else:
+            _, vim = chosen_before(instance)
+        driver = self._drivers.for_type(vim.vim_type or "")
+        if vim.vim_id is None:
+            driver.validate(Reach(vim.vim_type or "", vim.interface_info, vim.access_info, vim.extra))
+        return vim
+
+
+def _new(kind: OperationType, instance_id: str, params: dict[str, Any]) -> Operation:
+    now = utcnow()
+    return Operation(
+        id=str(uuid.uuid4()),
+        vnf_instance_id=instance_id,
+        operation=kind,
+        # The standard lets a modification begin without the phase in which a grant is asked for.
+        operation_state=State.PROCESSING if kind is OperationType.MODIFY_INFO else State.STARTING,
+        state_entered_time=now,
+        start_time=now,
+        is_automatic_invocation=False,
+        is_cancel_pending=False,
+        operation_params=params,
+    )

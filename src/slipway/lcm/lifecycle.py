@@ -1,0 +1,156 @@
+"""What the engine asks for: the plan of an accepted operation, its VIM, and the records when it comes to rest."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+from sqlalchemy import Connection as DatabaseConnection
+
+from slipway.lcm.changes import resource_changes
+from slipway.lcm.operations import OPERATIONS
+from slipway.lcm.record import as_recorded, outcomes, patched, with_outcomes
+from slipway.lcm.vim_choice import DEFAULT_KEY, in_clear
+from slipway.mgmt.drivers import ManagementDrivers
+from slipway.model.action import Connection
+from slipway.model.errors import Conflict
+from slipway.model.instance import Instance, InstantiatedVnfInfo, InstantiationState, VimConnectionInfo, VnfInstance
+from slipway.model.journal import UNTOUCHED, StepRecord
+from slipway.model.machine import Found
+from slipway.model.operation import ENDED, Operation, OperationType, State
+from slipway.model.plan import Plan
+from slipway.model.requests import AnyRequest, InstantiateRequest, ModifyRequest
+from slipway.model.situation import Situation
+from slipway.store import instances, operations, packages
+from slipway.store.database import Database
+from slipway.store.secrets import Vault
+from slipway.vim.registry import Drivers
+
+
+class RecordedLifecycle:
+    def __init__(self, database: Database, vault: Vault, drivers: Drivers, management: ManagementDrivers) -> None:
+        self._database = database
+        self._vault = vault
+        self._drivers = drivers
+        self._management = management
+
+    async def plan(self, operation: Operation, vim: VimConnectionInfo | None) -> Plan:
+        request = request_of(operation)
+        situation = await self._database.read(_situation, operation.operation, request, operation.vnf_instance_id)
+        return await self.plan_for(situation, vim)
+
+    async def plan_for(self, situation: Situation, vim: VimConnectionInfo | None) -> Plan:
+        """The one way to a plan, whether it is only shown or will be run."""
+        rules = OPERATIONS[situation.operation]
+        rules.check(situation, situation.request)
+        if situation.operation is OperationType.MODIFY_INFO:
+            return Plan()
+        if vim is None:
+            raise Conflict(f"VNF instance {situation.instance.vnf.id} is on no VIM.")
+        driver = self._drivers.for_type(vim.vim_type or "")
+        connection = await self._connection(situation.instance.vnf.id, vim)
+        found = await driver.find(connection, situation.instance.vnf.id)
+        recorded = as_recorded(found, situation.instance.vnf.instantiated_vnf_info)
+        return rules.plan(dataclasses.replace(situation, found=recorded), situation.request, driver, self._management)
+
+    async def connection(self, operation: Operation, vim: VimConnectionInfo | None) -> Connection:
+        if vim is None:
+            raise Conflict(f"Operation {operation.id} has no VIM.")
+        return await self._connection(operation.vnf_instance_id, vim)
+
+    async def _connection(self, instance_id: str, vim: VimConnectionInfo) -> Connection:
+        return await self._database.read(in_clear, self._vault, vim, instance_id)
+
+    def settle(self, connection: DatabaseConnection, operation: Operation, journal: Sequence[StepRecord]) -> Operation:
+        """At rest in FAILED_TEMP only the changes are told; once ended, the instance's record follows."""
+        request = request_of(operation)
+        situation = _situation(connection, operation.operation, request, operation.vnf_instance_id)
+        before = situation.instance
+        vnf = _after(situation, operation, journal)
+        if operation.operation_state in ENDED:
+            instance = replace(before, vnf=vnf)
+            if isinstance(request, InstantiateRequest) and vnf.instantiated_vnf_info is not None:
+                instance = _placed(connection, instance, operation, request)
+            if vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED:
+                instance = replace(instance, parameters={})
+            if instance != before:
+                instances.update(connection, instance)
+        changes = resource_changes(before.vnf.instantiated_vnf_info, vnf.instantiated_vnf_info)
+        changed = _changed_info(operation, request)
+        return replace(operation, resource_changes=changes, changed_info=changed)
+
+
+def request_of(operation: Operation) -> AnyRequest:
+    request: AnyRequest = msgspec.convert(operation.operation_params, OPERATIONS[operation.operation].request)
+    return request
+
+
+def _situation(
+    connection: DatabaseConnection, operation: OperationType, request: AnyRequest, instance_id: str
+) -> Situation:
+    return situation_of(connection, operation, request, instances.get(connection, instance_id))
+
+
+def situation_of(
+    connection: DatabaseConnection, operation: OperationType, request: AnyRequest, instance: Instance
+) -> Situation:
+    """Without what the VIM reports: enough for checks and records."""
+    vnfd_id = instance.vnf.vnfd_id
+    if isinstance(request, ModifyRequest) and isinstance(request.vnfd_id, str):
+        vnfd_id = packages.get_by_vnfd(connection, request.vnfd_id).vnfd_id or request.vnfd_id
+    descriptor = packages.descriptor(connection, vnfd_id)
+    info = instance.vnf.instantiated_vnf_info
+    if isinstance(request, InstantiateRequest):
+        flavour = descriptor.flavour(request.flavour_id)
+    elif info is not None:
+        flavour = descriptor.flavour(info.flavour_id)
+    else:
+        flavour = next(iter(descriptor.flavours.values()))
+    return Situation(operation, request, instance, descriptor, flavour, Found())
+
+
+def _after(situation: Situation, operation: Operation, journal: Sequence[StepRecord]) -> VnfInstance:
+    """The instance as the journal leaves it."""
+    rules, vnf = OPERATIONS[operation.operation], situation.instance.vnf
+    results = outcomes(journal)
+    if operation.operation_state is State.COMPLETED:
+        vnf = rules.complete(situation, situation.request)
+    elif operation.operation is OperationType.INSTANTIATE and _left_something(journal):
+        # So that it can be terminated: what a failed instantiation made must not be left behind.
+        vnf = rules.complete(situation, situation.request)
+    if vnf.instantiated_vnf_info is None:
+        return vnf
+    vim_key = _vim_key(vnf, situation.request)
+    info: InstantiatedVnfInfo = with_outcomes(vnf.instantiated_vnf_info, results, situation.flavour, vim_key)
+    return patched(replace(vnf, instantiated_vnf_info=info), results)
+
+
+def _left_something(journal: Sequence[StepRecord]) -> bool:
+    return any(record.state not in UNTOUCHED for record in journal)
+
+
+def _vim_key(vnf: VnfInstance, request: AnyRequest) -> str:
+    named = request.vim_connection_info if isinstance(request, InstantiateRequest) else vnf.vim_connection_info
+    return next(iter(named), DEFAULT_KEY)
+
+
+def _placed(
+    connection: DatabaseConnection, instance: Instance, operation: Operation, request: InstantiateRequest
+) -> Instance:
+    """With the VIM it is on now, and the parameters that later operations need."""
+    vim = operations.vim_of(connection, operation.id)
+    key = _vim_key(instance.vnf, request)
+    connections = {**instance.vnf.vim_connection_info, **({key: vim} if vim else {})}
+    return replace(
+        instance, vnf=replace(instance.vnf, vim_connection_info=connections), parameters=request.additional_params
+    )
+
+
+def _changed_info(operation: Operation, request: AnyRequest) -> dict[str, Any] | None:
+    if operation.operation_state is not State.COMPLETED or not isinstance(request, ModifyRequest):
+        return None
+    told: dict[str, Any] = msgspec.to_builtins(request)
+    return told

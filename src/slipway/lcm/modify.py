@@ -1,0 +1,91 @@
+"""Modify: a merge patch (RFC 7396) on what a person may change. No VIM is touched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from slipway.lcm.rules import Rules, must_be_instantiated
+from slipway.mgmt.drivers import ManagementDrivers
+from slipway.model.errors import BadRequest
+from slipway.model.instance import InstantiationState, VimConnectionInfo, VnfInstance
+from slipway.model.merge import merge_patch
+from slipway.model.operation import OperationType
+from slipway.model.plan import Plan
+from slipway.model.requests import ModifyRequest
+from slipway.model.situation import Situation
+from slipway.vim.contract import VimDriver
+
+MERGED = ("vnf_configurable_properties", "metadata", "extensions")
+
+
+def check(situation: Situation, request: ModifyRequest) -> None:
+    vnf = situation.instance.vnf
+    if request.vim_connection_info is not UNSET and vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED:
+        raise BadRequest("vimConnectionInfo: the VNF is not instantiated, so it has none to change.")
+    if request.vnfc_info_modifications is not UNSET:
+        must_be_instantiated(vnf)
+        known = {vnfc.id for vnfc in vnf.instantiated_vnf_info.vnfc_info} if vnf.instantiated_vnf_info else set()
+        for at, change in enumerate(request.vnfc_info_modifications):
+            if change.id not in known:
+                raise BadRequest(f"vnfcInfoModifications[{at}].id: the VNF has no VNFC {change.id!r}.")
+    _connections(vnf, request)
+
+
+def plan(situation: Situation, request: ModifyRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
+    return Plan.chain(
+        management.plan("modify_information_start", situation),
+        management.plan("modify_information_end", situation),
+    )
+
+
+def complete(situation: Situation, request: ModifyRequest) -> VnfInstance:
+    vnf = situation.instance.vnf
+    changes: dict[str, Any] = {"vim_connection_info": _connections(vnf, request)}
+    if request.vnf_instance_name is not UNSET:
+        changes["vnf_instance_name"] = request.vnf_instance_name
+    if request.vnf_instance_description is not UNSET:
+        changes["vnf_instance_description"] = request.vnf_instance_description
+    for name in MERGED:
+        patch = getattr(request, name)
+        if patch is not UNSET:
+            changes[name] = merge_patch(getattr(vnf, name), patch) or {}
+    if request.vnfd_id is not UNSET:
+        new = situation.descriptor
+        changes |= {
+            "vnfd_id": new.vnfd_id,
+            "vnf_provider": new.provider,
+            "vnf_product_name": new.product_name,
+            "vnf_software_version": new.software_version,
+            "vnfd_version": new.vnfd_version,
+        }
+    return replace(_with_vnfc_properties(vnf, request), **changes)
+
+
+def _with_vnfc_properties(vnf: VnfInstance, request: ModifyRequest) -> VnfInstance:
+    if request.vnfc_info_modifications is UNSET or vnf.instantiated_vnf_info is None:
+        return vnf
+    patches = {change.id: change.vnfc_configurable_properties for change in request.vnfc_info_modifications}
+    vnfcs = tuple(
+        replace(vnfc, vnfc_configurable_properties=merge_patch(vnfc.vnfc_configurable_properties, patches[vnfc.id]))
+        if vnfc.id in patches
+        else vnfc
+        for vnfc in vnf.instantiated_vnf_info.vnfc_info
+    )
+    return replace(vnf, instantiated_vnf_info=replace(vnf.instantiated_vnf_info, vnfc_info=vnfcs))
+
+
+def _connections(vnf: VnfInstance, request: ModifyRequest) -> dict[str, VimConnectionInfo]:
+    if request.vim_connection_info is UNSET:
+        return vnf.vim_connection_info
+    merged = merge_patch(msgspec.to_builtins(vnf.vim_connection_info), request.vim_connection_info)
+    try:
+        return msgspec.convert(merged, dict[str, VimConnectionInfo])
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"vimConnectionInfo: {error}") from None
+
+
+RULES = Rules(OperationType.MODIFY_INFO, ModifyRequest, check, plan, complete)

@@ -1,0 +1,203 @@
+"""The instance's record is what it was plus the outcomes of the steps: the same sum however an operation ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from slipway.lcm.wanted import slot_of
+from slipway.model.descriptor import Flavour
+from slipway.model.instance import (
+    CpAddress,
+    CpEthernet,
+    CpProtocolInfo,
+    ExtCpInfo,
+    InstantiatedVnfInfo,
+    VirtualLinkResourceInfo,
+    VirtualStorageResourceInfo,
+    VnfcCpInfo,
+    VnfcInfo,
+    VnfcResourceInfo,
+    VnfInstance,
+)
+from slipway.model.journal import StepRecord, StepState
+from slipway.model.machine import (
+    Found,
+    FoundMachine,
+    FoundNetwork,
+    FoundPort,
+    FoundVolume,
+    Outcome,
+)
+from slipway.model.merge import merge_patch
+from slipway.model.operation import ResourceHandle
+
+
+def outcomes(journal: Sequence[StepRecord]) -> list[Outcome]:
+    """What the steps left, oldest first. An undone step's outcome is what its undo removed."""
+    settled = [r for r in journal if r.outcome and r.state in (StepState.DONE, StepState.UNDONE)]
+    return [r.outcome for r in sorted(settled, key=lambda r: (r.ended_at or 0.0, r.position)) if r.outcome]
+
+
+def with_outcomes(
+    info: InstantiatedVnfInfo, results: Iterable[Outcome], flavour: Flavour, vim_key: str
+) -> InstantiatedVnfInfo:
+    vnfcs = {vnfc.id: vnfc for vnfc in info.vnfc_resource_info}
+    links = {link.id: link for link in info.vnf_virtual_link_resource_info}
+    storages = {storage.id: storage for storage in info.virtual_storage_resource_info}
+    for result in results:
+        for gone in result.removed:
+            for table in (vnfcs, links, storages):
+                table.pop(gone, None)
+        for network in result.networks:
+            links[network.id] = _link(network, vim_key)
+        for machine in result.machines:
+            vnfcs[machine.id] = _vnfc(machine, flavour, vim_key)
+            storages.update((volume.id, _storage(volume, vim_key)) for volume in machine.volumes)
+    order = list(flavour.vdus)
+    members = sorted(vnfcs.values(), key=lambda vnfc: (order.index(vnfc.vdu_id), slot_of(vnfc)))
+    return replace(
+        info,
+        vnfc_resource_info=tuple(members),
+        vnf_virtual_link_resource_info=tuple(links.values()),
+        virtual_storage_resource_info=tuple(storages.values()),
+        vnfc_info=tuple(_vnfc_infos(info, members)),
+        ext_cp_info=tuple(_ext_cps(members)),
+    )
+
+
+def patched(vnf: VnfInstance, results: Iterable[Outcome]) -> VnfInstance:
+    """With what management drivers changed."""
+    for result in results:
+        if result.instance:
+            vnf = msgspec.convert(merge_patch(msgspec.to_builtins(vnf), result.instance), VnfInstance)
+    return vnf
+
+
+def as_recorded(found: Found, info: InstantiatedVnfInfo | None) -> Found:
+    """What the VIM says, and our records where they know better.
+
+    A machine that the records know counts as standing even if it is broken: only a heal touches it, because a machine
+    made anew without its management driver's steps is an empty shell. And a list that leaves something out must not
+    make us leave it behind.
+    """
+    if info is None:
+        return found
+    vnfcs = {vnfc.id: _found(vnfc, info) for vnfc in info.vnfc_resource_info}
+    links = {
+        link.id: FoundNetwork(
+            id=link.id, name=link.vnf_virtual_link_desc_id, resource_id=link.network_resource.resource_id
+        )
+        for link in info.vnf_virtual_link_resource_info
+    }
+    return replace(
+        found,
+        machines=(*vnfcs.values(), *(machine for machine in found.machines if machine.id not in vnfcs)),
+        networks=(*links.values(), *(network for network in found.networks if network.id not in links)),
+    )
+
+
+def _link(network: FoundNetwork, vim_key: str) -> VirtualLinkResourceInfo:
+    return VirtualLinkResourceInfo(
+        id=network.id,
+        vnf_virtual_link_desc_id=network.name,
+        network_resource=_handle(network.resource_id, vim_key),
+    )
+
+
+def _storage(volume: FoundVolume, vim_key: str) -> VirtualStorageResourceInfo:
+    return VirtualStorageResourceInfo(
+        id=volume.id, virtual_storage_desc_id=volume.name, storage_resource=_handle(volume.resource_id, vim_key)
+    )
+
+
+def _vnfc(machine: FoundMachine, flavour: Flavour, vim_key: str) -> VnfcResourceInfo:
+    metadata: dict[str, Any] = {"name": machine.name, "slot": int(machine.name.rpartition("-")[2])}
+    return VnfcResourceInfo(
+        id=machine.id,
+        vdu_id=machine.vdu,
+        compute_resource=_handle(machine.resource_id, vim_key),
+        zone_id=machine.zone,
+        storage_resource_ids=tuple(volume.id for volume in machine.volumes),
+        vnfc_cp_info=tuple(_cp(port, flavour) for port in machine.ports),
+        metadata=metadata | ({"hostKey": machine.host_key} if machine.host_key else {}),
+    )
+
+
+def _cp(port: FoundPort, flavour: Flavour) -> VnfcCpInfo:
+    point = flavour.connection_points.get(port.name)
+    external = point is None or point.virtual_link is None
+    addresses = (CpAddress(type=_family(port.address), addresses=(port.address,)),) if port.address else ()
+    ethernet = CpEthernet(mac_address=port.mac, ip_addresses=addresses)
+    return VnfcCpInfo(
+        id=port.id,
+        cpd_id=port.name,
+        cp_protocol_info=(CpProtocolInfo(layer_protocol="IP_OVER_ETHERNET", ip_over_ethernet=ethernet),),
+        vnf_ext_cp_id=f"ext-{port.id}" if external else None,
+        metadata={"resourceId": port.resource_id},
+    )
+
+
+def _family(address: str) -> str:
+    return "IPV6" if ":" in address else "IPV4"
+
+
+def _vnfc_infos(info: InstantiatedVnfInfo, members: Iterable[VnfcResourceInfo]) -> Iterator[VnfcInfo]:
+    known = {vnfc.vnfc_resource_info_id: vnfc for vnfc in info.vnfc_info}
+    for vnfc in members:
+        yield known.get(vnfc.id) or VnfcInfo(
+            id=f"{vnfc.vdu_id}-{vnfc.id}", vdu_id=vnfc.vdu_id, vnfc_state="STARTED", vnfc_resource_info_id=vnfc.id
+        )
+
+
+def _ext_cps(members: Iterable[VnfcResourceInfo]) -> Iterator[ExtCpInfo]:
+    for vnfc in members:
+        for cp in vnfc.vnfc_cp_info:
+            if cp.vnf_ext_cp_id:
+                yield ExtCpInfo(
+                    id=cp.vnf_ext_cp_id,
+                    cpd_id=cp.cpd_id,
+                    cp_protocol_info=cp.cp_protocol_info,
+                    associated_vnfc_cp_id=cp.id,
+                )
+
+
+def _handle(resource_id: str, vim_key: str) -> ResourceHandle:
+    return ResourceHandle(resource_id=resource_id, vim_connection_id=vim_key)
+
+
+def _found(vnfc: VnfcResourceInfo, info: InstantiatedVnfInfo) -> FoundMachine:
+    storages = {storage.id: storage for storage in info.virtual_storage_resource_info}
+    return FoundMachine(
+        id=vnfc.id,
+        name=vnfc.metadata["name"],
+        vdu=vnfc.vdu_id,
+        resource_id=vnfc.compute_resource.resource_id,
+        ready=True,
+        ports=tuple(_found_port(cp) for cp in vnfc.vnfc_cp_info),
+        volumes=tuple(
+            FoundVolume(
+                id=id_,
+                name=storages[id_].virtual_storage_desc_id,
+                resource_id=storages[id_].storage_resource.resource_id,
+            )
+            for id_ in vnfc.storage_resource_ids
+        ),
+        zone=vnfc.zone_id,
+        host_key=vnfc.metadata.get("hostKey"),
+    )
+
+
+def _found_port(cp: VnfcCpInfo) -> FoundPort:
+    ethernet = next((info.ip_over_ethernet for info in cp.cp_protocol_info if info.ip_over_ethernet), None)
+    addresses = [address for ip in (ethernet.ip_addresses if ethernet else ()) for address in ip.addresses]
+    return FoundPort(
+        id=cp.id,
+        name=cp.cpd_id,
+        resource_id=cp.metadata["resourceId"],
+        address=addresses[0] if addresses else None,
+        mac=ethernet.mac_address if ethernet else None,
+    )

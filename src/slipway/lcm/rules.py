@@ -1,0 +1,33 @@
+"""What makes an operation: its checks, its plan, and what its success means. One value for each, in its own file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from slipway.mgmt.drivers import ManagementDrivers
+from slipway.model.errors import Conflict
+from slipway.model.instance import InstantiationState, VnfInstance
+from slipway.model.operation import OperationType
+from slipway.model.plan import Plan
+from slipway.model.situation import Situation
+from slipway.vim.contract import VimDriver
+
+
+@dataclass(frozen=True)
+class Rules:
+    """`check` refuses what can be known to fail, before anything is accepted. `plan` is pure. `complete` gives the
+    instance after success, before the outcomes of the steps are added to it (record.py).
+    """
+
+    operation: OperationType
+    request: type[Any]
+    check: Callable[[Situation, Any], None]
+    plan: Callable[[Situation, Any, VimDriver, ManagementDrivers], Plan]
+    complete: Callable[[Situation, Any], VnfInstance]
+
+
+def must_be_instantiated(vnf: VnfInstance) -> None:
+    if vnf.instantiation_state is not InstantiationState.INSTANTIATED:
+        raise Conflict(f"VNF instance {vnf.id} is not instantiated; instantiate it first.")

@@ -1,0 +1,70 @@
+"""Which VIM an operation works on, and how to reach it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection as DatabaseConnection
+
+from slipway.model.action import Connection
+from slipway.model.errors import BadRequest, Conflict, NotFound, Unprocessable
+from slipway.model.instance import Instance, VimConnectionInfo
+from slipway.store import vims
+from slipway.store.secrets import Vault
+
+DEFAULT_KEY = "vim"
+
+
+def chosen_for_new(
+    connection: DatabaseConnection, named: dict[str, VimConnectionInfo]
+) -> tuple[str, VimConnectionInfo]:
+    """For an instantiation: what the request names, or the default VIM."""
+    if not named:
+        default = vims.default(connection)
+        if default is None:
+            raise BadRequest(
+                "vimConnectionInfo: the request names no VIM and there is no default one; "
+                "name one, or register one with `slipway vim add --default`."
+            )
+        return DEFAULT_KEY, VimConnectionInfo(vim_type=default.vim_type, vim_id=default.id)
+    if len(named) > 1:
+        raise BadRequest(f"vimConnectionInfo: one VIM for a VNF is possible; the request names {len(named)}.")
+    key, info = next(iter(named.items()))
+    if info.vim_id is None:
+        if info.vim_type is None:
+            raise BadRequest(f"vimConnectionInfo.{key}: either vimId, or vimType with interfaceInfo, is needed.")
+        return key, info
+    try:
+        vim = vims.get_by_name(connection, info.vim_id)
+    except NotFound as error:
+        raise Unprocessable(f"vimConnectionInfo.{key}.vimId: {error.detail}") from None
+    if info.vim_type not in (None, vim.vim_type):
+        raise BadRequest(f"vimConnectionInfo.{key}.vimType: VIM {vim.name!r} is a {vim.vim_type}, not {info.vim_type}.")
+    return key, msgspec.structs.replace(info, vim_type=vim.vim_type, vim_id=vim.id)
+
+
+def chosen_before(instance: Instance) -> tuple[str, VimConnectionInfo]:
+    """For all that comes later: the VIM the instance is on."""
+    for key, info in instance.vnf.vim_connection_info.items():
+        return key, info
+    raise Conflict(f"VNF instance {instance.vnf.id} has no vimConnectionInfo; add it with a PATCH.")
+
+
+def in_clear(connection: DatabaseConnection, vault: Vault, info: VimConnectionInfo, instance_id: str) -> Connection:
+    """Everything needed to log in. What the request says goes before what is registered."""
+    parts: dict[str, dict[str, Any]] = {
+        "interface_info": info.interface_info,
+        "access_info": info.access_info,
+        "extra": info.extra,
+    }
+    owners = [instance_id]
+    if info.vim_id is not None:
+        vim = vims.get(connection, info.vim_id)
+        owners.append(vim.id)
+        parts = {
+            "interface_info": {**vim.interface_info, **info.interface_info},
+            "access_info": {**vim.access_info, **info.access_info},
+            "extra": {**vim.extra, **info.extra},
+        }
+    return Connection(vim_type=info.vim_type or "", vim_id=info.vim_id, **vault.reveal(connection, owners, parts))

@@ -1,0 +1,58 @@
+"""The hooks of a VNFD (`instantiate_start`, `scale_end`, ...) become steps by the management driver they name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from slipway.model.action import Action
+from slipway.model.errors import Unprocessable
+from slipway.model.plan import Plan
+from slipway.model.situation import Situation
+
+
+class ManagementDriver(Protocol):
+    name: str
+
+    @property
+    def actions(self) -> tuple[Action[Any], ...]: ...
+
+    def plan(self, hook: str, situation: Situation) -> Plan:
+        """The steps for one hook. Pure; empty when there is nothing to do."""
+        ...
+
+
+class Noop:
+    """Hooks that name it are there for other managers; here they do nothing."""
+
+    name = "noop"
+    actions: tuple[Action[Any], ...] = ()
+
+    def plan(self, hook: str, situation: Situation) -> Plan:
+        return Plan()
+
+
+class ManagementDrivers:
+    def __init__(self, drivers: Iterable[ManagementDriver]) -> None:
+        self._drivers = {driver.name: driver for driver in drivers}
+
+    def actions(self) -> dict[str, Action[Any]]:
+        return {action.name: action for driver in self._drivers.values() for action in driver.actions}
+
+    def plan(self, hook: str, situation: Situation) -> Plan:
+        """What the VNFD wants done at `hook`; nothing when it names nobody."""
+        named = situation.flavour.hooks.get(hook)
+        return self._named(named.implementation).plan(hook, situation) if named else Plan()
+
+    def check(self, situation: Situation) -> None:
+        """Refuse early a VNFD whose hooks nobody here can do, rather than in the middle of an operation."""
+        for hook in situation.flavour.hooks.values():
+            self._named(hook.implementation)
+
+    def _named(self, name: str) -> ManagementDriver:
+        if name not in self._drivers:
+            raise Unprocessable(
+                f"The VNFD names the management driver {name!r}, which this Slipway does not have; "
+                f"it has: {', '.join(sorted(self._drivers))}."
+            )
+        return self._drivers[name]

@@ -1,0 +1,125 @@
+"""All settings: one TOML file, each also as SLIPWAY_<NAME> in the environment, each documented in docs/settings.md."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from slipway.model.errors import SettingsError
+
+Seconds = Annotated[float, Meta(gt=0)]
+Count = Annotated[int, Meta(ge=1)]
+
+
+def default_data_dir() -> Path:
+    home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(home) / "slipway"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    host: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535)] = 9890
+    base_url: str | None = None
+    data_dir: Path = msgspec.field(default_factory=default_data_dir)
+    database_url: str | None = None
+    auth: bool = True
+    token_file: Path | None = None
+    key_file: Path | None = None
+    package_dir: Path | None = None
+    secret_parameters: tuple[str, ...] = ()
+    unsigned_packages: Literal["accept", "refuse"] = "accept"
+    trusted_certificates: Path | None = None
+    page_size: Annotated[int, Meta(ge=1, le=10_000)] = 1000
+    max_body_bytes: Count = 8 * 1024 * 1024
+    max_package_bytes: Count = 20 * 1024**3
+    lease_seconds: Seconds = 15.0
+    poll_seconds: Seconds = 0.5
+    operations_at_once: Count = 100
+    steps_at_once: Count = 64
+    journal_retention_days: Seconds = 30.0
+    shutdown_seconds: Annotated[float, Meta(ge=0)] = 10.0
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @property
+    def database(self) -> str:
+        return self.database_url or f"sqlite:///{self.data_dir / 'slipway.db'}"
+
+    @property
+    def token_path(self) -> Path:
+        return self.token_file or self.data_dir / "token"
+
+    @property
+    def key_path(self) -> Path:
+        return self.key_file or self.data_dir / "secrets.key"
+
+    @property
+    def packages_path(self) -> Path:
+        return self.package_dir or self.data_dir / "packages"
+
+    @property
+    def simulated_path(self) -> Path:
+        return self.data_dir / "simulated"
+
+
+def load_settings(
+    config_file: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Settings:
+    """The file, then the environment, then the command line; the last word wins."""
+    environment = os.environ if environment is None else environment
+    values = _from_file(config_file) if config_file else {}
+    values |= _from_environment(environment)
+    values |= {name: value for name, value in (overrides or {}).items() if value is not None}
+    try:
+        settings = msgspec.convert(values, Settings, strict=False, dec_hook=_path)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"A setting is wrong: {error}. docs/settings.md lists them all.") from None
+    if not settings.auth and not _is_loopback(settings.host):
+        raise SettingsError(
+            f"Without authentication Slipway listens on a loopback address only, not on {settings.host!r}. "
+            "Leave out --no-auth, or use --host 127.0.0.1."
+        )
+    return settings
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        raise SettingsError(f"There is no settings file {path}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not TOML: {error}.") from None
+
+
+# For the command line as a client of a server that may be elsewhere.
+CLIENT_ONLY = {"SLIPWAY_URL", "SLIPWAY_TOKEN"}
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, text in environment.items():
+        if name.startswith("SLIPWAY_") and name not in CLIENT_ONLY:
+            field = name.removeprefix("SLIPWAY_").lower()
+            values[field] = tuple(text.split(",")) if field == "secret_parameters" else text
+    return values
+
+
+def _path(kind: type, value: Any) -> Any:
+    if kind is Path and isinstance(value, str | Path):
+        return Path(value).expanduser()
+    raise NotImplementedError(f"settings of type {kind}")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,84 @@
+"""VNF instances: one row each, with a version that grows with every change."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, select
+
+from slipway.model.errors import NotFound, PreconditionFailed
+from slipway.model.instance import Instance
+from slipway.store.tables import instances
+
+_WHOLE = select(instances.c.doc, instances.c.version, instances.c.created_at, instances.c.parameters)
+
+
+def insert(connection: Connection, instance: Instance) -> None:
+    connection.execute(
+        instances.insert().values(
+            id=instance.vnf.id,
+            version=instance.version,
+            created_at=instance.created_at.timestamp(),
+            **_changeable(instance),
+        )
+    )
+
+
+def get(connection: Connection, instance_id: str) -> Instance:
+    row = connection.execute(_WHOLE.where(instances.c.id == instance_id)).one_or_none()
+    if row is None:
+        raise _not_found(instance_id)
+    return _instance(row)
+
+
+def list_all(connection: Connection) -> list[Instance]:
+    """Every instance, oldest first. For answers to people use `paging.list_documents`."""
+    return [_instance(row) for row in connection.execute(_WHOLE.order_by(instances.c.created_at, instances.c.id))]
+
+
+def find_by_name(connection: Connection, name: str) -> list[Instance]:
+    """All that bear the name, oldest first: the standard doesn't make names unique."""
+    named = _WHOLE.where(instances.c.name == name).order_by(instances.c.created_at, instances.c.id)
+    return [_instance(row) for row in connection.execute(named)]
+
+
+def update(connection: Connection, instance: Instance, expected_version: int | None = None) -> Instance:
+    """Store it and return it with its new version. With `expected_version`, only if nobody changed it since."""
+    change = instances.update().where(instances.c.id == instance.vnf.id)
+    if expected_version is not None:
+        change = change.where(instances.c.version == expected_version)
+    change = change.values(version=instances.c.version + 1, **_changeable(instance))
+    version = connection.scalar(change.returning(instances.c.version))
+    if version is None:
+        now = get(connection, instance.vnf.id).version
+        raise PreconditionFailed(
+            f"VNF instance {instance.vnf.id} is at version {now}, not {expected_version}: it was changed meanwhile. "
+            "Read it again, and repeat the request with the new ETag."
+        )
+    return msgspec.structs.replace(instance, version=version)
+
+
+def delete(connection: Connection, instance_id: str) -> None:
+    if connection.execute(instances.delete().where(instances.c.id == instance_id)).rowcount == 0:
+        raise _not_found(instance_id)
+
+
+def _changeable(instance: Instance) -> dict[str, Any]:
+    return {
+        "name": instance.vnf.vnf_instance_name,
+        "vnfd_id": instance.vnf.vnfd_id,
+        "state": instance.vnf.instantiation_state.value,
+        "doc": instance.vnf,
+        "parameters": instance.parameters,
+    }
+
+
+def _instance(row: Any) -> Instance:
+    created_at = datetime.fromtimestamp(row.created_at, UTC)
+    return Instance(vnf=row.doc, version=row.version, created_at=created_at, parameters=row.parameters)
+
+
+def _not_found(instance_id: str) -> NotFound:
+    return NotFound(f"There is no VNF instance {instance_id}.")

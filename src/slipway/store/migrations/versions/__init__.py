@@ -1,0 +1,1 @@
+"""One file a revision, numbered; each says what it changes and why."""

@@ -1,0 +1,105 @@
+"""VNF packages. Whether one is in use is never stored: the instances say it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, exists, select
+from sqlalchemy.exc import IntegrityError
+
+from slipway.model.descriptor import Descriptor
+from slipway.model.errors import Conflict, NotFound, Unprocessable
+from slipway.model.package import OnboardingState, OperationalState, UsageState, VnfPackage
+from slipway.store.tables import instances, packages
+
+IN_USE: ColumnElement[bool] = exists().where(instances.c.vnfd_id == packages.c.vnfd_id).correlate(packages)
+
+_WHOLE = select(packages.c.doc, IN_USE.label("in_use"))
+
+
+def insert(connection: Connection, package: VnfPackage, descriptor: Descriptor | None = None) -> None:
+    if package.created_at is None:
+        raise ValueError(f"package {package.id} has no created_at")
+    row = {"id": package.id, "created_at": package.created_at.timestamp(), "descriptor": descriptor}
+    try:
+        with connection.begin_nested():
+            connection.execute(packages.insert().values(**row, **_changeable(package)))
+    except IntegrityError:
+        raise _taken(connection, package) from None
+
+
+def get(connection: Connection, package_id: str) -> VnfPackage:
+    row = connection.execute(_WHOLE.where(packages.c.id == package_id)).one_or_none()
+    if row is None:
+        raise _not_found(package_id)
+    return _package(row)
+
+
+def get_by_vnfd(connection: Connection, vnfd_id: str) -> VnfPackage:
+    """The package to make instances from: onboarded and enabled."""
+    row = connection.execute(_WHOLE.where(packages.c.vnfd_id == vnfd_id)).one_or_none()
+    if row is None or row.doc.onboarding_state is not OnboardingState.ONBOARDED:
+        raise Unprocessable(f"vnfdId: no onboarded VNF package has the VNFD {vnfd_id!r}. Upload one first.")
+    package = _package(row)
+    if package.operational_state is not OperationalState.ENABLED:
+        raise Unprocessable(f"vnfdId: VNF package {package.id} with the VNFD {vnfd_id!r} is DISABLED. Enable it first.")
+    return package
+
+
+def descriptor(connection: Connection, vnfd_id: str) -> Descriptor:
+    """The VNFD as planners need it. Disabled packages have one, too: their instances live on."""
+    found: Descriptor | None = connection.scalar(select(packages.c.descriptor).where(packages.c.vnfd_id == vnfd_id))
+    if found is None:
+        raise NotFound(f"No onboarded VNF package has the VNFD {vnfd_id!r}.")
+    return found
+
+
+def list_all(connection: Connection) -> list[VnfPackage]:
+    """Every package, oldest first. For answers to people use `paging.list_documents`."""
+    return [_package(row) for row in connection.execute(_WHOLE.order_by(packages.c.created_at, packages.c.id))]
+
+
+def update(connection: Connection, package: VnfPackage, descriptor: Descriptor | None = None) -> VnfPackage:
+    """Store the package, and the descriptor when one is given; otherwise the descriptor stays as it is."""
+    values = _changeable(package) if descriptor is None else _changeable(package) | {"descriptor": descriptor}
+    try:
+        with connection.begin_nested():
+            changed = connection.execute(packages.update().where(packages.c.id == package.id).values(**values))
+    except IntegrityError:
+        raise _taken(connection, package) from None
+    if changed.rowcount == 0:
+        raise _not_found(package.id)
+    return get(connection, package.id)
+
+
+def delete(connection: Connection, package_id: str) -> None:
+    """One statement looks and deletes, so that no instance can be made from the package in between."""
+    if connection.execute(packages.delete().where(packages.c.id == package_id, ~IN_USE)).rowcount == 0:
+        package = get(connection, package_id)
+        used_by = select(instances.c.id).where(instances.c.vnfd_id == package.vnfd_id).limit(3)
+        some = ", ".join(connection.scalars(used_by))
+        raise Conflict(f"VNF package {package_id} is in use by VNF instances ({some}). Delete those first.")
+
+
+def _changeable(package: VnfPackage) -> dict[str, Any]:
+    doc = msgspec.structs.replace(package, usage_state=UsageState.NOT_IN_USE)
+    return {"vnfd_id": package.vnfd_id, "doc": doc}
+
+
+def _package(row: Any) -> VnfPackage:
+    package: VnfPackage = row.doc
+    return msgspec.structs.replace(package, usage_state=UsageState.IN_USE) if row.in_use else package
+
+
+def _not_found(package_id: str) -> NotFound:
+    return NotFound(f"There is no VNF package {package_id}.")
+
+
+def _taken(connection: Connection, package: VnfPackage) -> Conflict:
+    other = connection.scalar(select(packages.c.id).where(packages.c.vnfd_id == package.vnfd_id))
+    if other is None:
+        return Conflict(f"There is a VNF package {package.id} already.")
+    return Conflict(
+        f"VNF package {other} has the VNFD {package.vnfd_id!r} already. Delete it, or change the VNFD's id."
+    )

@@ -1,0 +1,93 @@
+"""What can be listed: for each resource its type, its order, and which of its attributes are columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Dialect, Table, Text, case, cast, func, literal, type_coerce
+from sqlalchemy.dialects.postgresql import JSONB
+
+from slipway.model.attributes import Attribute, attributes_of
+from slipway.model.instance import VnfInstance
+from slipway.model.operation import Operation
+from slipway.model.package import UsageState, VnfPackage
+from slipway.model.vim import Vim
+from slipway.store.packages import IN_USE
+from slipway.store.tables import instances, operations, packages, vims
+
+USAGE_STATE: ColumnElement[str] = case((IN_USE, UsageState.IN_USE.value), else_=UsageState.NOT_IN_USE.value)
+
+
+class Resource(msgspec.Struct, frozen=True):
+    """`columns` holds attributes that don't have to be looked up in the document; date-times are seconds there."""
+
+    table: Table
+    kind: Any
+    moment: ColumnElement[float]  # sorts lists, with the id
+    newest_first: bool
+    columns: Mapping[str, ColumnElement[Any]]
+
+    @property
+    def attributes(self) -> Attribute:
+        return attributes_of(self.kind)
+
+    def document(self, dialect: Dialect, without: tuple[str, ...] = ()) -> ColumnElement[str]:
+        """The document as JSON text, less some of its top-level attributes: nobody in Python looks into it."""
+        doc = self.table.c.doc
+        if dialect.name == "postgresql":
+            binary = type_coerce(doc, JSONB)
+            if self.table is packages:
+                binary = func.jsonb_set(binary, "{usageState}", func.to_jsonb(cast(USAGE_STATE, Text)), type_=JSONB)
+            for name in without:
+                binary = binary.op("-", return_type=JSONB())(literal(name, Text))
+            return cast(binary, Text)
+        text = type_coerce(doc, Text)
+        if self.table is packages:
+            text = func.json_set(text, "$.usageState", USAGE_STATE, type_=Text)
+        return func.json_remove(text, *(f'$."{name}"' for name in without), type_=Text) if without else text
+
+
+RESOURCES = {
+    resource.table.name: resource
+    for resource in (
+        Resource(
+            instances, VnfInstance, instances.c.created_at, False,
+            {
+                "id": instances.c.id,
+                "vnfInstanceName": instances.c.name,
+                "vnfdId": instances.c.vnfd_id,
+                "instantiationState": instances.c.state,
+            },
+        ),
+        Resource(
+            operations, Operation, operations.c.started_at, True,
+            {
+                "id": operations.c.id,
+                "vnfInstanceId": operations.c.instance_id,
+                "operation": operations.c.operation,
+                "operationState": operations.c.state,
+                "startTime": operations.c.started_at,
+            },
+        ),
+        Resource(
+            packages, VnfPackage, packages.c.created_at, False,
+            {
+                "id": packages.c.id,
+                "vnfdId": packages.c.vnfd_id,
+                "usageState": USAGE_STATE,
+                "createdAt": packages.c.created_at,
+            },
+        ),
+        Resource(
+            vims, Vim, vims.c.created_at, False,
+            {
+                "id": vims.c.id,
+                "name": vims.c.name,
+                "vimType": vims.c.vim_type,
+                "createdAt": vims.c.created_at,
+            },
+        ),
+    )
+}  # fmt: skip

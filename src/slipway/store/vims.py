@@ -1,0 +1,88 @@
+"""Registered VIMs. At most one is the default; an index holds that, whoever writes at the same time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, select
+from sqlalchemy.exc import IntegrityError
+
+from slipway.model.errors import Conflict, NotFound
+from slipway.model.vim import Vim
+from slipway.store.tables import vims
+
+
+def insert(connection: Connection, vim: Vim) -> None:
+    _make_way(connection, vim)
+    try:
+        with connection.begin_nested():
+            row = {"id": vim.id, "created_at": vim.created_at.timestamp()}
+            connection.execute(vims.insert().values(**row, **_changeable(vim)))
+    except IntegrityError:
+        raise _taken(connection, vim) from None
+
+
+def get(connection: Connection, vim_id: str) -> Vim:
+    vim: Vim | None = connection.scalar(select(vims.c.doc).where(vims.c.id == vim_id))
+    if vim is None:
+        raise NotFound(f"There is no VIM {vim_id}.")
+    return vim
+
+
+def get_by_name(connection: Connection, name_or_id: str) -> Vim:
+    """By id first, so that nobody can take over a VIM by naming another one after its id."""
+    either = select(vims.c.doc).where((vims.c.id == name_or_id) | (vims.c.name == name_or_id))
+    vim: Vim | None = connection.scalar(either.order_by((vims.c.id == name_or_id).desc()))
+    if vim is None:
+        known = ", ".join(connection.scalars(select(vims.c.name).order_by(vims.c.name).limit(10))) or "none"
+        raise NotFound(f"There is no VIM with the id or name {name_or_id!r}; registered are: {known}.")
+    return vim
+
+
+def list_all(connection: Connection) -> list[Vim]:
+    return list(connection.scalars(select(vims.c.doc).order_by(vims.c.created_at, vims.c.id)))
+
+
+def default(connection: Connection) -> Vim | None:
+    vim: Vim | None = connection.scalar(select(vims.c.doc).where(vims.c.is_default))
+    return vim
+
+
+def update(connection: Connection, vim: Vim) -> Vim:
+    _make_way(connection, vim)
+    try:
+        with connection.begin_nested():
+            changed = connection.execute(vims.update().where(vims.c.id == vim.id).values(**_changeable(vim)))
+    except IntegrityError:
+        raise _taken(connection, vim) from None
+    if changed.rowcount == 0:
+        raise NotFound(f"There is no VIM {vim.id}.")
+    return vim
+
+
+def delete(connection: Connection, vim_id: str) -> None:
+    if connection.execute(vims.delete().where(vims.c.id == vim_id)).rowcount == 0:
+        raise NotFound(f"There is no VIM {vim_id}.")
+
+
+def _make_way(connection: Connection, vim: Vim) -> None:
+    """A new default ends the old one's time."""
+    if not vim.is_default:
+        return
+    for other in connection.scalars(select(vims.c.doc).where(vims.c.is_default, vims.c.id != vim.id)).all():
+        former = msgspec.structs.replace(other, is_default=False)
+        connection.execute(vims.update().where(vims.c.id == former.id).values(**_changeable(former)))
+
+
+def _changeable(vim: Vim) -> dict[str, Any]:
+    return {"name": vim.name, "vim_type": vim.vim_type, "is_default": vim.is_default, "doc": vim}
+
+
+def _taken(connection: Connection, vim: Vim) -> Conflict:
+    other = connection.scalar(select(vims.c.id).where(vims.c.name == vim.name, vims.c.id != vim.id))
+    if other is not None:
+        return Conflict(f"VIM {other} has the name {vim.name!r} already. Choose another name.")
+    if connection.scalar(select(vims.c.id).where(vims.c.id == vim.id)) is not None and not vim.is_default:
+        return Conflict(f"There is a VIM {vim.id} already.")
+    return Conflict("Another VIM was made the default at the same moment. Repeat the request.")

@@ -1,0 +1,130 @@
+"""Real databases for tests: each test gets an empty, migrated one, on SQLite and on PostgreSQL.
+
+One PostgreSQL serves the whole run, pytest-xdist included: whoever needs it first starts it, the first process ends it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+import pytest
+from sqlalchemy.engine import URL, make_url
+
+from slipway.store.database import Database
+from slipway.store.migrate import upgrade
+
+LAB = Path(__file__).parents[1] / "lab" / "postgres"
+PLACE = "SLIPWAY_TEST_POSTGRES"  # the server's directory, inherited by xdist's workers
+TEMPLATE = "migrated"
+
+
+mine = pytest.StashKey[str]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if PLACE not in os.environ:
+        os.environ[PLACE] = config.stash[mine] = tempfile.mkdtemp(prefix="slipway-postgres-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if place := config.stash.get(mine, None):
+        del os.environ[PLACE]
+        subprocess.run([LAB / "down", "--purge"], env=_lab_environment(place), check=True)
+        Path(place + ".lock").unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> URL:
+    """The URL of the run's server, with a migrated database to copy from."""
+    place = os.environ[PLACE]
+    ready = Path(place) / "ready"
+    with _locked(Path(place + ".lock")):
+        if not ready.exists():
+            up = subprocess.run([LAB / "up"], env=_lab_environment(place), check=True, capture_output=True, text=True)
+            server = make_url(up.stdout.strip())
+            _administer(server, f"CREATE DATABASE {TEMPLATE}")
+            _migrate(server.set(database=TEMPLATE))
+            ready.write_text(up.stdout.strip())
+    return make_url(ready.read_text())
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    template = tmp_path_factory.mktemp("sqlite") / "migrated.db"
+    _migrate(URL.create("sqlite", database=str(template)))
+    return template
+
+
+@pytest.fixture
+def sqlite_url(sqlite_template: Path, tmp_path: Path) -> URL:
+    return URL.create("sqlite", database=str(shutil.copy(sqlite_template, tmp_path / "slipway.db")))
+
+
+@pytest.fixture
+def postgresql_url(postgresql_server: URL) -> Iterator[URL]:
+    name = f"test_{uuid4().hex}"
+    _administer(postgresql_server, f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+    yield postgresql_server.set(database=name)
+    _administer(postgresql_server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def empty_postgresql_url(postgresql_server: URL) -> Iterator[URL]:
+    """A database before its first migration."""
+    name = f"test_{uuid4().hex}"
+    _administer(postgresql_server, f"CREATE DATABASE {name}")
+    yield postgresql_server.set(database=name)
+    _administer(postgresql_server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest) -> URL:
+    url: URL = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
+    if request.param == "sqlite":
+        return URL.create("sqlite", database=str(tmp_path / "empty.db"))
+    url: URL = request.getfixturevalue("empty_postgresql_url")
+    return url
+
+
+@pytest.fixture
+def database(database_url: URL) -> Iterator[Database]:
+    database = Database(database_url)
+    yield database
+    database.close()
+
+
+def _lab_environment(place: str) -> dict[str, str]:
+    return {**os.environ, "LAB_DIR": place, "LAB_PASSWORD": "lab"}
+
+
+def _administer(server: URL, statement: str) -> None:
+    plain = server.render_as_string(hide_password=False)
+    with psycopg.connect(plain, autocommit=True) as connection:
+        connection.execute(statement.encode())
+
+
+def _migrate(url: URL) -> None:
+    database = Database(url)
+    upgrade(database)
+    database.close()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
