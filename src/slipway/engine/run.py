@@ -46,7 +46,7 @@ class Run:
         self._boundary = boundary
         self._interpreter: Interpreter | None = None
         self._working: asyncio.Task[Any] | None = None
-        self._cancelled: CancelMode | None = None
+        self._cancelled = held.operation.cancel_mode
         self._leaving = False
 
     def cancel(self, mode: CancelMode) -> None:
@@ -100,15 +100,18 @@ class Run:
         if self.held.planned:
             return await self._journal.write(lambda c: steps.journal(c, operation.id))
         plan = await self._breakable(self._plan())
-        if self._cancelled and operation.operation_state is State.STARTING:
-            await self._settle(Event.CANCELLED, f"Cancelled ({self._cancelled}) before anything was touched.")
-            return None
-        if not isinstance(plan, Plan):
+        if isinstance(plan, Plan):
+            return await self._journal.write(lambda c: self._store_plan(c, plan))
+        if self._cancelled:
+            await self._settle(Event.CANCELLED, self._cancel_told())
+        else:
             # MODIFY_INFO begins in PROCESSING, so there it is a failure rather than a refusal.
             refused = Event.REFUSED if operation.operation_state is State.STARTING else Event.BROKE
-            await self._settle(refused, plan or "Planning was broken off.")
-            return None
-        return await self._journal.write(lambda c: self._store_plan(c, plan))
+            await self._settle(refused, plan)
+        return None
+
+    def _cancel_told(self) -> str:
+        return f"Cancelled ({self._cancelled}) before anything was touched."
 
     async def _plan(self) -> Plan | str:
         try:
@@ -116,10 +119,15 @@ class Run:
         except SlipwayError as error:
             return error.detail
 
-    def _store_plan(self, connection: Connection, plan: Plan) -> list[StepRecord]:
+    def _store_plan(self, connection: Connection, plan: Plan) -> list[StepRecord] | None:
+        """From here on steps may run, so a cancel that came before ends the operation here."""
         held = operations.fenced(connection, self.held.operation.id, self.held.epoch)
         operation = held.operation
+        self._cancelled = operation.cancel_mode or self._cancelled
         if operation.operation_state is State.STARTING:
+            if self._cancelled:
+                self._settled(connection, Event.CANCELLED, self._cancel_told())
+                return None
             operation = entered(operation, after(operation.operation_state, Event.GRANTED))
             operations.save(connection, operation)
         operations.mark_planned(connection, operation.id)

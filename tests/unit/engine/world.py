@@ -1,0 +1,166 @@
+"""A small world for the engine: actions that note what they do, and fail when told to."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection as DatabaseConnection
+
+from slipway.engine.worker import Worker
+from slipway.model.action import Action, Connection, StepContext
+from slipway.model.clock import utcnow
+from slipway.model.errors import SlipwayError, StepError
+from slipway.model.instance import VimConnectionInfo
+from slipway.model.journal import StepRecord
+from slipway.model.machine import Outcome
+from slipway.model.operation import RUNNING, Operation, OperationType, State
+from slipway.model.plan import Plan, Step
+from slipway.store import operations, steps
+from slipway.store.database import Database
+
+
+class Work(msgspec.Struct, frozen=True):
+    name: str
+
+
+class World:
+    """What was done, in order; and, by name, how steps behave."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.undone: list[str] = []
+        self.began: Counter[str] = Counter()
+        self.failures: dict[str, list[StepError | Exception]] = {}
+        self.undo_failures: dict[str, list[StepError]] = {}
+        self.gates: dict[str, asyncio.Event] = {}
+        self.begun: dict[str, asyncio.Event] = {}
+        self.at_once = self.most_at_once = 0
+
+    def hold(self, name: str) -> asyncio.Event:
+        """The step waits until the event is set; `await begun[name].wait()` for its beginning."""
+        self.gates[name] = asyncio.Event()
+        self.begun[name] = asyncio.Event()
+        return self.gates[name]
+
+    async def run(self, args: Work, context: StepContext) -> Outcome:
+        self.began[args.name] += 1
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            if args.name in self.begun:
+                self.begun[args.name].set()
+                await self.gates[args.name].wait()
+            await asyncio.sleep(0)
+            if queued := self.failures.get(args.name):
+                raise queued.pop(0)
+            self.done.append(args.name)
+            return Outcome(data={"by": args.name})
+        finally:
+            self.at_once -= 1
+
+    async def undo(self, args: Work, context: StepContext) -> Outcome:
+        if (held := f"undo {args.name}") in self.begun:
+            self.begun[held].set()
+            await self.gates[held].wait()
+        if queued := self.undo_failures.get(args.name):
+            raise queued.pop(0)
+        self.undone.append(args.name)
+        return Outcome()
+
+    @property
+    def actions(self) -> dict[str, Action[Any]]:
+        return {
+            "work": Action("work", Work, self.run, self.undo, timeout=5.0, attempts=3),
+            "final": Action("final", Work, self.run, irreversible=True, timeout=5.0, attempts=1),
+            "hasty": Action("hasty", Work, self.run, self.undo, timeout=0.05, attempts=1),
+        }
+
+
+class FixedPlans:
+    """A lifecycle whose plans are given beforehand."""
+
+    def __init__(self) -> None:
+        self.plans: dict[str, Plan | Exception] = {}
+        self.settled: list[State] = []
+        self.settle_error: Exception | None = None
+
+    async def plan(self, operation: Operation, vim: VimConnectionInfo | None) -> Plan:
+        plan = self.plans[operation.id]
+        if isinstance(plan, Exception):
+            raise plan
+        return plan
+
+    def settle(self, connection: DatabaseConnection, operation: Operation, journal: Sequence[StepRecord]) -> Operation:
+        if self.settle_error:
+            raise self.settle_error
+        self.settled.append(operation.operation_state)
+        return operation
+
+    async def connection(self, operation: Operation, vim: VimConnectionInfo | None) -> Connection:
+        return Connection("none", {}, {}, {})
+
+
+class Yard:
+    """A database with one worker, and shorthand to use them."""
+
+    def __init__(self, database: Database, **worker: Any) -> None:
+        self.database = database
+        self.world = World()
+        self.lifecycle = FixedPlans()
+        self.worker = Worker(database, self.lifecycle, self.world.actions, **{"poll": 0.05, **worker})
+        self._serving: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Yard:
+        await self.worker.begin()
+        self._serving = asyncio.create_task(self.worker.serve())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.worker.leave(grace=0)
+        if self._serving:
+            await self._serving
+
+    async def accept(self, plan: Plan | SlipwayError | Exception, instance_id: str | None = None) -> str:
+        operation = new_operation(instance_id)
+        self.lifecycle.plans[operation.id] = plan
+        await self.database.write(operations.accept, operation, None)
+        self.worker.wake()
+        return operation.id
+
+    async def rest(self, operation_id: str) -> Operation:
+        """The operation once no worker has work to do on it."""
+        async with asyncio.timeout(20):
+            while True:
+                operation = await self.database.read(operations.get, operation_id)
+                if operation.operation_state not in RUNNING:
+                    return operation
+                await asyncio.sleep(0.005)
+
+    async def journal(self, operation_id: str) -> dict[str, StepRecord]:
+        return {record.id: record for record in await self.database.read(steps.journal, operation_id)}
+
+
+def new_operation(instance_id: str | None = None) -> Operation:
+    return Operation(
+        id=str(uuid.uuid4()),
+        vnf_instance_id=instance_id or str(uuid.uuid4()),
+        operation=OperationType.INSTANTIATE,
+        operation_state=State.STARTING,
+        state_entered_time=utcnow(),
+        start_time=utcnow(),
+        is_automatic_invocation=False,
+        is_cancel_pending=False,
+    )
+
+
+def step(name: str, *after: str, action: str = "work", node: str | None = None) -> Step:
+    return Step(id=name, action=action, args={"name": name}, after=after, node=node)
+
+
+def chain(*names: str) -> Plan:
+    return Plan.chain(*(Plan.of(step(name)) for name in names))
