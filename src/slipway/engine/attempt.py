@@ -24,6 +24,7 @@ async def attempt(
     action: Action[Any],
     hand: Callable[[Any, StepContext], Awaitable[Outcome]],
     args: dict[str, Any],
+    limit: float,
     context: StepContext,
     tried: Callable[[int, StepError], Awaitable[None]],
 ) -> Outcome:
@@ -31,7 +32,7 @@ async def attempt(
     typed = msgspec.convert(args, action.args)
     for number in range(1, action.attempts + 1):
         try:
-            return await _once(hand, typed, context, action.timeout)
+            return await _once(hand, typed, context, limit)
         except StepError as error:
             if not error.temporary or number == action.attempts:
                 raise

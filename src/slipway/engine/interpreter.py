@@ -150,8 +150,9 @@ class Interpreter:
         async def tried(number: int, error: StepError) -> None:
             await self._save(replace(began, attempt=record.attempt + number + 1, error=error.detail))
 
+        limit = action.timeout if record.timeout is None else record.timeout
         try:
-            outcome = await attempt(action, hand, record.args, _Context(self), tried)
+            outcome = await attempt(action, hand, record.args, limit, _Context(self), tried)
             latest = self._records[record.id]
             ended = replace(latest, state=done, ended_at=time.time(), error=None, outcome=outcome)
         except StepError as error:

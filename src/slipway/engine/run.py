@@ -77,6 +77,7 @@ class Run:
         records = await self._begin()
         if records is None:
             return
+        self._at("after", "plan")
         operation = self.held.operation
         interpreter = self._interpreter = Interpreter(
             self.held, records, self._actions, self._lifecycle, self._journal, self._slots, self._boundary
@@ -153,7 +154,13 @@ class Run:
         return self._cancelled is CancelMode.FORCEFUL
 
     async def _settle(self, event: Event, problem: str | None = None) -> None:
+        self._at("before", "settle")
         await self._journal.write(lambda c: self._settled(c, event, problem))
+        self._at("after", "settle")
+
+    def _at(self, edge: str, what: str) -> None:
+        if self._boundary:
+            self._boundary(edge, what)
 
     def _settled(self, connection: Connection, event: Event, problem: str | None) -> Operation:
         held = operations.fenced(connection, self.held.operation.id, self.held.epoch)

@@ -32,6 +32,8 @@ class Lifecycle(Protocol):
 
 
 class Boundary(Protocol):
-    """Called at the edges of every step ("before", "worked", "after"). Tests end the process here."""
+    """Called at the edges of every step ("before", "worked", "after"), of "plan" and of "settle".
+
+    Tests end the process here."""
 
     def __call__(self, edge: str, step_id: str, /) -> None: ...

@@ -108,7 +108,7 @@ class Lcm:
             self._bell.wake()
 
     def _create(self, connection: Connection, request: CreateRequest) -> Instance:
-        packages.get_by_vnfd(connection, request.vnfd_id)
+        packages.get_by_vnfd(connection, request.vnfd_id, hold=True)
         descriptor = packages.descriptor(connection, request.vnfd_id)
         instance_id = str(uuid.uuid4())
         metadata = self._vault.hide(connection, instance_id, request.metadata, self._secret_names)

@@ -33,6 +33,7 @@ class StepRecord(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
     action: str
     args: dict[str, Any]
     node: str | None = None
+    timeout: float | None = None
     after: tuple[str, ...] = ()
     effects: tuple[Effect, ...] = ()
     state: StepState = StepState.WAITING

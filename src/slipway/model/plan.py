@@ -36,6 +36,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     action: str
     args: dict[str, Any] = {}
     node: str | None = None
+    timeout: float | None = None  # seconds for one attempt, where the action's own limit does not fit
     after: tuple[str, ...] = ()
     effects: tuple[Effect, ...] = ()
 

@@ -6,19 +6,21 @@ import operator as python
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from sqlalchemy import BigInteger, Boolean, ColumnElement, Float, Text, func, literal, or_
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import TypeEngine
 
 from slipway.model.attributes import Free, Scalar
 from slipway.model.errors import BadRequest
 from slipway.store.filters import Operator
 from slipway.store.json_sql import Scalars
 
+T = TypeVar("T")
 Truth = ColumnElement[bool]
 
 _ORDER: dict[Operator, Callable[[Any, Any], Any]] = {
@@ -28,6 +30,7 @@ _ORDER: dict[Operator, Callable[[Any, Any], Any]] = {
     Operator.LTE: python.le,
 }
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?", re.ASCII)
+_BOOLEANS = {"true": True, "false": False}
 
 
 class position(FunctionElement[int]):
@@ -65,51 +68,98 @@ def _postgresql_order(element: by_code_point, compiler: SQLCompiler, **kw: Any) 
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """A positive operator with its values. `place` begins the error when a value does not fit the attribute."""
+    """A positive operator with its values. `place` begins the error when they don't fit the attribute."""
 
     operator: Operator
     values: tuple[str, ...]
     place: str
 
-    def of_json(self, kind: Scalar | Free) -> Callable[[Scalars], Truth]:
-        """What to ask of a value in a document."""
+    def of_json(self, found: Scalars, kind: Scalar | Free) -> Truth:
+        """Of a value in a document."""
         match kind:
             case Scalar.TEXT:
-                return lambda found: self._text(found.text, self.values)
+                return self._text(found.text)
             case Scalar.NUMBER:
-                numbers = self._all(_number, "a number")
-                return lambda found: self._ordered(found.number, numbers)
+                return self._ordered(found.number, self._read(_number, "a number"))
             case Scalar.BOOLEAN:
-                words = self._all(_boolean, "true or false")
-                return lambda found: self._one_of(found.boolean, [literal(_word(word), Text) for word in words])
+                self._read(_BOOLEANS.get, "true or false")
+                return self._equal(found.boolean, _bound(self.values, Text()))
             case Scalar.TIME:
                 # Stored times are in UTC, so without the Z their text sorts as they do.
-                times = [_sortable(moment) for moment in self._all(_moment, _TIME)]
-                return lambda found: self._ordered(by_code_point(func.rtrim(found.text, "Z")), _bound(times, Text()))
-        return self._free
+                moments = [moment.isoformat().removesuffix("+00:00") for moment in self._moments()]
+                return self._ordered(by_code_point(func.rtrim(found.text, "Z")), _bound(moments, Text()))
+        return self._free(found)
 
     def of_column(self, column: ColumnElement[Any], kind: Scalar | Free) -> Truth:
         match kind:
             case Scalar.TIME:
-                seconds = [moment.timestamp() for moment in self._all(_moment, _TIME)]
+                seconds = [moment.timestamp() for moment in self._moments()]
                 return self._ordered(column, _bound(seconds, Float()))
             case Scalar.BOOLEAN:
-                return self._one_of(column, _bound(self._all(_boolean, "true or false"), Boolean()))
-        return self._text(column, self.values)
+                return self._equal(column, _bound(self._read(_BOOLEANS.get, "true or false"), Boolean()))
+        return self._text(column)
 
     def _free(self, found: Scalars) -> Truth:
         """Content without a declared type: the stored value says what is compared."""
         numbers = [number for value in self.values if (number := _number(value)) is not None]
-        words = [value for value in self.values if value in ("true", "false")]
-        possible = [self._text(found.text, self.values)]
+        words = [value for value in self.values if value in _BOOLEANS]
+        possible = [self._text(found.text)]
         if numbers and self.operator is not Operator.CONT:
             possible.append(self._ordered(found.number, numbers))
         if words and self.operator in (Operator.EQ, Operator.IN):
-            possible.append(self._one_of(found.boolean, _bound(words, Text())))
+            possible.append(self._equal(found.boolean, _bound(words, Text())))
         return or_(*possible)
 
-    def _text(self, text: ColumnElement[Any], values: Sequence[str]) -> Truth:
+    def _text(self, text: ColumnElement[Any]) -> Truth:
+        values = _bound(self.values, Text())
         if self.operator is Operator.CONT:
-            return or_(*(position(text, value) > 0 for value in _bound(values, Text())))
-        ordered = by_code_point(text) if self.operator in _ORDER else text
-        return self._ordered(ordered, _bound(values, Text()))
+            return or_(*(position(text, value) > 0 for value in values))
+        return self._ordered(by_code_point(text) if self.operator in _ORDER else text, values)
+
+    def _ordered(self, found: ColumnElement[Any], values: Sequence[ColumnElement[Any]]) -> Truth:
+        if self.operator not in _ORDER:
+            return self._equal(found, values)
+        truth: Truth = _ORDER[self.operator](found, values[0])
+        return truth
+
+    def _equal(self, found: ColumnElement[Any], values: Sequence[ColumnElement[Any]]) -> Truth:
+        if self.operator not in (Operator.EQ, Operator.IN):
+            raise BadRequest(
+                f"{self.place}: this attribute can't be compared by {self.operator}; use eq, neq, in or nin."
+            )
+        return or_(*(found == value for value in values))
+
+    def _moments(self) -> list[datetime]:
+        return self._read(_moment, "a date and time such as 2024-05-01T12:00:00Z")
+
+    def _read(self, read: Callable[[str], T | None], what: str) -> list[T]:
+        found = []
+        for value in self.values:
+            one = read(value)
+            if one is None:
+                raise BadRequest(f"{self.place}: {value!r} is not {what}.")
+            found.append(one)
+        return found
+
+
+def _bound(values: Sequence[Any], kind: TypeEngine[Any]) -> list[ColumnElement[Any]]:
+    return [literal(value, kind) for value in values]
+
+
+def _number(value: str) -> ColumnElement[Any] | None:
+    if not _NUMBER.fullmatch(value):
+        return None
+    if value.lstrip("-").isdigit() and abs(int(value)) < 2**63:
+        return literal(int(value), BigInteger)
+    return literal(float(value), Float)
+
+
+def _moment(value: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    try:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except OverflowError:
+        return None

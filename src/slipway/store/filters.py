@@ -10,6 +10,7 @@ Only the form is checked here; which attributes there are, and what comparing me
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 
@@ -20,6 +21,7 @@ from slipway.model.errors import BadRequest
 
 LONGEST = 4096
 _SPECIAL = "(),;'"
+_NOT_TEXT = re.compile("[\0\ud800-\udfff]")  # what a database does not take
 
 
 class Operator(StrEnum):
@@ -57,7 +59,7 @@ class Filter(msgspec.Struct, frozen=True):
 def parse(text: str) -> tuple[Filter, ...]:
     if len(text) > LONGEST:
         raise BadRequest(f"filter: {len(text)} characters are too many; at most {LONGEST} are read.")
-    if "\0" in text or not text.isprintable() and any("\ud800" <= character <= "\udfff" for character in text):
+    if _NOT_TEXT.search(text):
         raise BadRequest("filter: it is not valid text; encode it as UTF-8, without zero characters.")
     return _Reader(text).filters()
 

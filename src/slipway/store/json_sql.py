@@ -9,8 +9,21 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import msgspec
-from sqlalchemy import ColumnElement, Dialect, FromClause, Numeric, Text, case, cast, func, literal, null, type_coerce
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy import (
+    ColumnElement,
+    Dialect,
+    FromClause,
+    Numeric,
+    Text,
+    case,
+    cast,
+    func,
+    literal,
+    literal_column,
+    null,
+    type_coerce,
+)
+from sqlalchemy.dialects.postgresql import JSONB
 
 from slipway.model.attributes import Each
 
@@ -112,7 +125,7 @@ class _Postgresql(msgspec.Struct, frozen=True):
         return _Postgresql(self.value.op("->", return_type=JSONB())(literal(name, Text)))
 
     def keys(self) -> tuple[FromClause, Scalars]:
-        rows = func.jsonb_object_keys(self._if("object")).table_valued("key")
+        rows = func.jsonb_object_keys(self._if("object")).table_valued("key").render_derived()
         return rows, Scalars(rows.c.key)
 
     def each(self, what: Each) -> tuple[FromClause, Place]:
@@ -128,7 +141,7 @@ class _Postgresql(msgspec.Struct, frozen=True):
         return rows, _Postgresql(type_coerce(rows.c.value, JSONB)).scalars()
 
     def scalars(self) -> Scalars:
-        text = self.value.op("#>>", return_type=Text())(cast("{}", ARRAY(Text)))
+        text = self.value.op("#>>", return_type=Text())(literal_column("'{}'"))
         return Scalars(
             text=self._when("string", text),
             number=self._when("number", cast(text, Numeric)),

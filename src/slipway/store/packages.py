@@ -36,9 +36,10 @@ def get(connection: Connection, package_id: str) -> VnfPackage:
     return _package(row)
 
 
-def get_by_vnfd(connection: Connection, vnfd_id: str) -> VnfPackage:
-    """The package to make instances from: onboarded and enabled."""
-    row = connection.execute(_WHOLE.where(packages.c.vnfd_id == vnfd_id)).one_or_none()
+def get_by_vnfd(connection: Connection, vnfd_id: str, hold: bool = False) -> VnfPackage:
+    """The package to make instances from: onboarded and enabled. `hold` it against deletion while you make one."""
+    query = _WHOLE.where(packages.c.vnfd_id == vnfd_id)
+    row = connection.execute(query.with_for_update(read=True, of=packages) if hold else query).one_or_none()
     if row is None or row.doc.onboarding_state is not OnboardingState.ONBOARDED:
         raise Unprocessable(f"vnfdId: no onboarded VNF package has the VNFD {vnfd_id!r}. Upload one first.")
     package = _package(row)
@@ -74,7 +75,8 @@ def update(connection: Connection, package: VnfPackage, descriptor: Descriptor |
 
 
 def delete(connection: Connection, package_id: str) -> None:
-    """One statement looks and deletes, so that no instance can be made from the package in between."""
+    """Only while nobody uses it. First wait for those who hold it to make an instance; then look."""
+    connection.execute(select(packages.c.id).where(packages.c.id == package_id).with_for_update())
     if connection.execute(packages.delete().where(packages.c.id == package_id, ~IN_USE)).rowcount == 0:
         package = get(connection, package_id)
         used_by = select(instances.c.id).where(instances.c.vnfd_id == package.vnfd_id).limit(3)

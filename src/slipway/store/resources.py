@@ -37,13 +37,14 @@ class Resource(msgspec.Struct, frozen=True):
         """The document as JSON text, less some of its top-level attributes: nobody in Python looks into it."""
         doc = self.table.c.doc
         if dialect.name == "postgresql":
-            binary = type_coerce(doc, JSONB)
+            binary: ColumnElement[Any] = type_coerce(doc, JSONB)
             if self.table is packages:
-                binary = func.jsonb_set(binary, "{usageState}", func.to_jsonb(cast(USAGE_STATE, Text)), type_=JSONB)
+                usage = func.jsonb_build_object(literal("usageState", Text), cast(USAGE_STATE, Text))
+                binary = binary.op("||", return_type=JSONB())(usage)
             for name in without:
                 binary = binary.op("-", return_type=JSONB())(literal(name, Text))
             return cast(binary, Text)
-        text = type_coerce(doc, Text)
+        text: ColumnElement[str] = type_coerce(doc, Text)
         if self.table is packages:
             text = func.json_set(text, "$.usageState", USAGE_STATE, type_=Text)
         return func.json_remove(text, *(f'$."{name}"' for name in without), type_=Text) if without else text

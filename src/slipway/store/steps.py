@@ -29,6 +29,7 @@ def write_plan(connection: Connection, operation_id: str, plan: Plan) -> list[St
             action=step.action,
             args=step.args,
             node=step.node,
+            timeout=step.timeout,
             after=step.after,
             effects=step.effects,
         )
@@ -84,6 +85,7 @@ def _row(operation_id: str, record: StepRecord) -> dict[str, Any]:
         "id": record.id,
         "action": record.action,
         "node": record.node,
+        "timeout": record.timeout,
         "args": record.args,
         "after": record.after,
         "effects": record.effects,

@@ -91,6 +91,7 @@ steps = Table(
     Column("id", Text, nullable=False),
     Column("action", String(128), nullable=False),
     Column("node", Text),
+    Column("timeout", Float),
     Column("args", Document(dict[str, Any]), nullable=False),
     Column("after", Document(tuple[str, ...]), nullable=False),
     Column("effects", Document(tuple[Effect, ...]), nullable=False),

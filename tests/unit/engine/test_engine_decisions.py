@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.engine.world import Yard, chain, step
 
 from slipway.engine import decisions
 from slipway.model.errors import Conflict, NotFound, StepError
@@ -11,6 +10,7 @@ from slipway.model.journal import StepState
 from slipway.model.operation import CancelMode, State
 from slipway.model.plan import Plan
 from slipway.store.database import Database
+from tests.unit.engine.world import Yard, chain, step
 
 
 async def test_a_rollback_undoes_newest_first_also_what_failed_half_way(database: Database) -> None:

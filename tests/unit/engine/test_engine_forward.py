@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from tests.unit.engine.world import Yard, chain, step
-
 from slipway.engine.decisions import retry
 from slipway.model.errors import BadRequest, StepError
 from slipway.model.journal import StepState
 from slipway.model.operation import State
 from slipway.model.plan import Plan
 from slipway.store.database import Database
+from tests.unit.engine.world import Yard, chain, step
 
 
 async def test_a_chain_runs_in_order_and_completes(database: Database) -> None:

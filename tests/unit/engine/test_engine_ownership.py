@@ -7,7 +7,6 @@ from collections import Counter
 
 import pytest
 from sqlalchemy import update
-from tests.unit.engine.world import Yard, chain, new_operation, step
 
 from slipway.model.errors import Conflict, StepError
 from slipway.model.journal import StepState
@@ -17,6 +16,7 @@ from slipway.store import operations, steps, workers
 from slipway.store.database import Database
 from slipway.store.tables import operations as operations_table
 from slipway.store.tables import workers as workers_table
+from tests.unit.engine.world import Yard, chain, new_operation, step
 
 
 async def test_of_100_requests_at_once_on_one_instance_the_database_takes_one(database: Database) -> None:

@@ -4,12 +4,5 @@ from __future__ import annotations
 
 from alembic import context
 
-from slipway.store.tables import metadata
-
-context.configure(
-    connection=context.config.attributes["connection"],
-    target_metadata=metadata,
-    compare_type=True,
-    render_as_batch=True,
-)
+context.configure(connection=context.config.attributes["connection"])
 context.run_migrations()

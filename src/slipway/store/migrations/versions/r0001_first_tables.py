@@ -80,6 +80,7 @@ def create_steps() -> None:
         sa.Column("id", sa.Text, nullable=False),
         sa.Column("action", sa.String(128), nullable=False),
         sa.Column("node", sa.Text),
+        sa.Column("timeout", sa.Float),
         sa.Column("args", DOCUMENT, nullable=False),
         sa.Column("after", DOCUMENT, nullable=False),
         sa.Column("effects", DOCUMENT, nullable=False),

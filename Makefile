@@ -1,0 +1,54 @@
+# Works on a machine with nothing but Python (3.11 or newer) and make. `make help` lists the targets.
+PYTHON ?= python3
+UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
+BIN := .venv/bin
+WORKERS ?= 2
+
+.PHONY: help install demo test check bench format clean
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+install: .venv/installed  ## what everything below needs, into .venv
+
+.venv/installed: requirements.lock pyproject.toml | $(UV)
+	@test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) .venv
+	@$(UV) pip sync --quiet --require-hashes requirements.lock
+	@$(UV) pip install --quiet --no-deps --editable .
+	@touch $@
+
+.uv/bin/uv:
+	@echo "bringing uv into .uv"
+	@$(PYTHON) -m venv .uv 2>/dev/null || (apt-get -qq update && apt-get -qq -y install python3-venv && $(PYTHON) -m venv .uv)
+	@.uv/bin/pip install --quiet uv
+
+demo: install  ## the main job on the embedded default: a VNF's whole life, with a kill -9 in the middle
+	@$(BIN)/python demo/demo.py
+
+test: install  ## every test, on SQLite and PostgreSQL
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/pytest -q -n $(WORKERS)
+
+check: install  ## format, types, layers, unit tests: the inner loop
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/pytest -q -n $(WORKERS) tests/unit
+
+bench: install  ## the figures, as ratios against the peer's
+	@$(BIN)/python -m bench
+
+format: install  ## make the source look as it should
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+requirements.lock: pyproject.toml | $(UV)
+	$(UV) pip compile --quiet pyproject.toml --group dev --universal --python-version 3.11 --generate-hashes \
+		--custom-compile-command "make requirements.lock" -o requirements.lock
+
+clean:  ## remove what the targets above made
+	rm -rf .venv .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,262 @@
+"""Puts Slipway together from its settings, and runs it: API and worker in one process, or each in its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cryptography import x509
+
+from slipway import __version__
+from slipway.engine.seam import Boundary
+from slipway.engine.worker import Worker
+from slipway.lcm.front import Lcm
+from slipway.lcm.lifecycle import RecordedLifecycle
+from slipway.lcm.onboarding import Onboarding
+from slipway.lcm.vim_registry import VimRegistry, VimRequest
+from slipway.mgmt.drivers import ManagementDrivers, Noop
+from slipway.model.errors import SettingsError
+from slipway.model.vim import SIMULATED
+from slipway.package.signature import UnsignedPolicy
+from slipway.settings import Settings
+from slipway.store.database import Database
+from slipway.store.migrate import upgrade
+from slipway.store.secrets import Vault
+from slipway.vim.registry import Drivers
+from slipway.vim.simulated.driver import SimulatedDriver
+
+Role = Literal["all", "api", "worker"]
+
+DAY = 86400.0
+FIRST_VIM = "simulated"
+
+
+@dataclass(frozen=True)
+class Slipway:
+    """All parts, put together. Nothing runs yet."""
+
+    settings: Settings
+    database: Database
+    vault: Vault
+    drivers: Drivers
+    simulated: SimulatedDriver
+    lcm: Lcm
+    onboarding: Onboarding
+    vims: VimRegistry
+    worker: Worker | None
+
+    @property
+    def is_embedded(self) -> bool:
+        """Alone with its database: the lock on the data directory says so."""
+        return self.database.is_sqlite
+
+    def close(self) -> None:
+        self.simulated.close()
+        self.database.close()
+
+
+def assemble(settings: Settings, role: Role = "all", boundary: Boundary | None = None) -> Slipway:
+    """Open the store, bring it up to date, and connect the parts."""
+    database = Database(settings.database)
+    upgrade(database)
+    vault = Vault(settings.key_path)
+    simulated = SimulatedDriver(settings.simulated_path)
+    drivers = Drivers([simulated])
+    management = ManagementDrivers([Noop()])
+    actions = {**drivers.actions(), **management.actions()}
+    lifecycle = RecordedLifecycle(database, vault, drivers, management)
+    worker = None
+    if role != "api":
+        worker = Worker(
+            database,
+            lifecycle,
+            actions,
+            lease=settings.lease_seconds,
+            poll=settings.poll_seconds,
+            operations_at_once=settings.operations_at_once,
+            steps_at_once=settings.steps_at_once,
+            retention=settings.journal_retention_days * DAY,
+            boundary=boundary,
+        )
+    names = settings.secret_parameters
+    return Slipway(
+        settings=settings,
+        database=database,
+        vault=vault,
+        drivers=drivers,
+        simulated=simulated,
+        lcm=Lcm(database, vault, lifecycle, drivers, management, actions, bell=worker, secret_names=names),
+        onboarding=Onboarding(
+            database,
+            settings.packages_path,
+            policy=UnsignedPolicy(settings.unsigned_packages),
+            trust=_trusted(settings.trusted_certificates),
+        ),
+        vims=VimRegistry(database, vault, drivers, names),
+        worker=worker,
+    )
+
+
+def serve(settings: Settings, role: Role = "all", boundary: Boundary | None = None) -> None:
+    """Run until SIGTERM or SIGINT."""
+    logging.basicConfig(
+        level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    os.umask(0o077)
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    embedded = settings.database.startswith("sqlite")
+    if embedded and role != "all":
+        raise SettingsError(
+            f"`slipway {role}` runs beside other processes and needs PostgreSQL: set database_url. "
+            "With SQLite use `slipway serve`, which is API and worker in one process."
+        )
+    with _alone_with(settings.data_dir) if embedded else contextlib.nullcontext():
+        slipway = assemble(settings, role, boundary)
+        try:
+            import uvloop
+
+            uvloop.run(_serve(slipway, role))
+        finally:
+            slipway.close()
+
+
+async def _serve(slipway: Slipway, role: Role) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await slipway.onboarding.recover(alone=slipway.is_embedded)
+    if slipway.is_embedded:
+        await _add_first_vim(slipway)
+    working = await _start_worker(slipway)
+    if role == "worker":
+        print(f"Slipway {__version__} worker {slipway.worker and slipway.worker.id} is ready", flush=True)
+        await stop.wait()
+        await _stop_worker(slipway, working)
+        return
+    await _serve_http(slipway, stop, working)
+
+
+async def _add_first_vim(slipway: Slipway) -> None:
+    """At the very first start, something to try Slipway on."""
+    if not (slipway.settings.simulated_path / f"{FIRST_VIM}.db").exists():
+        endpoint = {"endpoint": f"sim://{FIRST_VIM}"}
+        await slipway.vims.add(VimRequest(name=FIRST_VIM, vim_type=SIMULATED, is_default=True, interface_info=endpoint))
+
+
+def _trusted(directory: Path | None) -> list[x509.Certificate]:
+    """Every certificate in the *.pem files of a directory."""
+    if directory is None:
+        return []
+    return [
+        certificate
+        for file in sorted(directory.glob("*.pem"))
+        for certificate in x509.load_pem_x509_certificates(file.read_bytes())
+    ]
+
+
+async def _start_worker(slipway: Slipway) -> asyncio.Task[None] | None:
+    if slipway.worker is None:
+        return None
+    await slipway.worker.begin(alone=slipway.is_embedded)
+    return asyncio.create_task(slipway.worker.serve(), name="worker")
+
+
+async def _stop_worker(slipway: Slipway, working: asyncio.Task[None] | None) -> None:
+    if slipway.worker is not None and working is not None:
+        await slipway.worker.leave(slipway.settings.shutdown_seconds)
+        await working
+
+
+async def _serve_http(slipway: Slipway, stop: asyncio.Event, working: asyncio.Task[None] | None) -> None:
+    import uvicorn
+
+    from slipway.api.application import make_app
+    from slipway.api.services import Services
+    from slipway.http_server import Server
+
+    settings = slipway.settings
+    listening = _listen(settings.host, settings.port)
+    port = listening.getsockname()[1]
+    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+    url = settings.base_url or f"http://{shown}:{port}"
+    app = make_app(
+        Services(
+            database=slipway.database,
+            vault=slipway.vault,
+            lcm=slipway.lcm,
+            onboarding=slipway.onboarding,
+            vims=slipway.vims,
+            drivers=slipway.drivers,
+            token=token_of(settings.token_path) if settings.auth else None,
+            base_url=url,
+            page_size=settings.page_size,
+            max_body_bytes=settings.max_body_bytes,
+            max_package_bytes=settings.max_package_bytes,
+            version=__version__,
+        )
+    )
+    server = Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            http="httptools",
+            ws="none",
+            server_header=False,
+            timeout_graceful_shutdown=max(1, int(settings.shutdown_seconds)),
+        ),
+        ready=f"Slipway {__version__} is ready at {url} (data in {settings.data_dir})",
+    )
+    serving = asyncio.create_task(server.serve([listening]))
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    server.should_exit = True
+    await asyncio.gather(serving, _stop_worker(slipway, working))
+    stopping.cancel()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Bound before anything else starts, so that a taken port is said at once and port 0 is known."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        raise SettingsError(f"Can't listen on {host}:{port}: {error.strerror}. Choose another with --port.") from None
+
+
+@contextmanager
+def _alone_with(data_dir: Path) -> Iterator[None]:
+    """Hold the data directory: SQLite is for one process, and that process may take over all it finds there."""
+    with (data_dir / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SettingsError(
+                f"Another Slipway uses {data_dir}. Stop it, choose another --data-dir, or use PostgreSQL."
+            ) from None
+        yield
+
+
+def token_of(path: Path) -> str:
+    """The access token, made at the first start."""
+    try:
+        with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:  # noqa: PTH123 - by descriptor
+            file.write(secrets.token_urlsafe(32) + "\n")
+    except FileExistsError:
+        pass
+    token = path.read_text().strip()
+    if len(token) < 16:
+        raise SettingsError(f"{path} holds no usable token. Remove it, and a new one is made at the next start.")
+    return token

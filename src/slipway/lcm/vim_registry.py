@@ -1,0 +1,185 @@
+"""Registered VIMs: named once, with credentials that nobody sees again, and used by name."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Protocol, runtime_checkable
+
+import msgspec
+from msgspec.structs import replace
+from sqlalchemy import Connection as DatabaseConnection
+from sqlalchemy import select
+
+from slipway.lcm.vim_choice import in_clear
+from slipway.model.action import Connection
+from slipway.model.clock import utcnow
+from slipway.model.errors import BadRequest, Conflict, VimError
+from slipway.model.instance import VimConnectionInfo
+from slipway.model.merge import merge_patch
+from slipway.model.operation import HOLDING
+from slipway.model.requests import Name, Request, Text
+from slipway.model.secrets import refuse_references
+from slipway.model.vim import Vim
+from slipway.store import tables, vims
+from slipway.store.database import Database
+from slipway.store.filters import Filter, Operator
+from slipway.store.paging import list_documents
+from slipway.store.secrets import Vault
+from slipway.vim.contract import VimDriver
+from slipway.vim.registry import Drivers
+from slipway.vim.simulated.driver import SimulatedDriver
+from slipway.vim.simulated.rules import Rule, read_rules
+
+
+class VimRequest(Request, frozen=True, kw_only=True):
+    name: Name
+    vim_type: Name
+    description: Text | None = None
+    is_default: bool = False
+    interface_info: dict[str, Any] = msgspec.field(default_factory=dict)
+    access_info: dict[str, Any] = msgspec.field(default_factory=dict)
+    extra: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Health(msgspec.Struct, frozen=True):
+    """What logging in to a VIM brought. `fault` is how it said no."""
+
+    ok: bool
+    detail: str
+    fault: str | None = None
+
+
+@runtime_checkable
+class Registering(Protocol):
+    """A driver that has something to make when a VIM of its type is registered."""
+
+    async def register(self, connection: Connection) -> None: ...
+
+
+class VimRegistry:
+    def __init__(self, database: Database, vault: Vault, drivers: Drivers, secret_names: tuple[str, ...] = ()) -> None:
+        self._database = database
+        self._vault = vault
+        self._drivers = drivers
+        self._secret_names = secret_names
+
+    async def add(self, request: VimRequest) -> Vim:
+        document = msgspec.to_builtins(request)
+        refuse_references(document)
+        self._validated(document)
+        vim = await self._database.write(self._insert, document)
+        await self._registered(vim)
+        return vim
+
+    async def get(self, name: str) -> Vim:
+        """By id or name."""
+        return await self._database.read(vims.get_by_name, name)
+
+    async def modify(self, name: str, patch: dict[str, Any]) -> Vim:
+        """A merge patch (RFC 7396) on what was registered. The type stays."""
+        refuse_references(patch)
+        vim = await self._database.write(self._update, name, patch)
+        await self._registered(vim)
+        return vim
+
+    async def remove(self, name: str) -> None:
+        await self._database.write(self._delete, name)
+
+    async def check(self, name: str) -> Health:
+        """Log in and look."""
+        driver, connection = await self._reached(name)
+        try:
+            return Health(True, await driver.check(connection))
+        except VimError as error:
+            return Health(False, error.detail, error.fault.value)
+
+    async def rules(self, name: str) -> tuple[Rule, ...]:
+        """The faults that a simulated VIM shows."""
+        driver, connection = await self._simulated(name)
+        return await driver.rules(connection)
+
+    async def set_rules(self, name: str, raw: object) -> tuple[Rule, ...]:
+        """All rules anew, from plain data. BadRequest names the field that is wrong."""
+        driver, connection = await self._simulated(name)
+        rules = read_rules(raw)
+        await driver.set_rules(connection, rules)
+        return rules
+
+    async def _reached(self, name: str) -> tuple[VimDriver, Connection]:
+        vim = await self.get(name)
+        return self._drivers.for_type(vim.vim_type), await self._database.read(self._in_clear, vim)
+
+    async def _simulated(self, name: str) -> tuple[SimulatedDriver, Connection]:
+        driver, connection = await self._reached(name)
+        if not isinstance(driver, SimulatedDriver):
+            raise Conflict(f"VIM {name!r} is a {connection.vim_type}; rules are possible for simulated VIMs only.")
+        return driver, connection
+
+    async def _registered(self, vim: Vim) -> None:
+        driver = self._drivers.for_type(vim.vim_type)
+        if isinstance(driver, Registering):
+            await driver.register(await self._database.read(self._in_clear, vim))
+
+    def _in_clear(self, connection: DatabaseConnection, vim: Vim) -> Connection:
+        return in_clear(connection, self._vault, VimConnectionInfo(vim_type=vim.vim_type, vim_id=vim.id), vim.id)
+
+    def _validated(self, document: dict[str, Any]) -> None:
+        """The driver's word on a document with its secrets in clear."""
+        vim_type = document["vimType"]
+        connection = Connection(
+            vim_type=vim_type,
+            interface_info=document.get("interfaceInfo", {}),
+            access_info=document.get("accessInfo", {}),
+            extra=document.get("extra", {}),
+        )
+        self._drivers.for_type(vim_type).validate(connection)
+
+    def _insert(self, connection: DatabaseConnection, document: dict[str, Any]) -> Vim:
+        vim_id = str(uuid.uuid4())
+        vim = self._hidden(connection, document | {"id": vim_id, "createdAt": utcnow()})
+        vims.insert(connection, vim)
+        return vim
+
+    def _update(self, connection: DatabaseConnection, name: str, patch: dict[str, Any]) -> Vim:
+        before = vims.get_by_name(connection, name)
+        fixed = {"id": before.id, "createdAt": before.created_at}
+        document = merge_patch(_changeable(before), patch)
+        try:
+            request = msgspec.convert(document, VimRequest)
+        except msgspec.ValidationError as error:
+            raise BadRequest(f"The VIM would not be valid: {error}.") from None
+        if request.vim_type != before.vim_type:
+            raise BadRequest(f"vimType: a {before.vim_type} stays one; register another VIM instead.")
+        self._validated(self._vault.reveal(connection, [before.id], document))
+        vim = self._hidden(connection, msgspec.to_builtins(request) | fixed)
+        vims.update(connection, vim)
+        self._vault.forget_unused(connection, vim.id, msgspec.to_builtins(vim))
+        return vim
+
+    def _hidden(self, connection: DatabaseConnection, document: dict[str, Any]) -> Vim:
+        return msgspec.convert(self._vault.hide(connection, document["id"], document, self._secret_names), Vim)
+
+    def _delete(self, connection: DatabaseConnection, name: str) -> None:
+        vim = vims.get_by_name(connection, name)
+        if user := _user_of(connection, vim.id):
+            raise Conflict(f"VIM {vim.name!r} is used by VNF instance {user}. Terminate it first.")
+        vims.delete(connection, vim.id)
+        self._vault.forget(connection, vim.id)
+
+
+def _changeable(vim: Vim) -> dict[str, Any]:
+    document: dict[str, Any] = msgspec.to_builtins(replace(vim))
+    return {name: value for name, value in document.items() if name not in ("id", "createdAt")}
+
+
+def _user_of(connection: DatabaseConnection, vim_id: str) -> str | None:
+    """An instance on the VIM, or with an operation under way that will put it there."""
+    on_it = (Filter(Operator.EQ, ("vimConnectionInfo", "vimId"), (vim_id,)),)
+    for document in list_documents(connection, tables.instances, on_it, limit=1).items:
+        return msgspec.json.decode(document, type=dict[str, Any])["id"]  # type: ignore[no-any-return]
+    table = tables.operations
+    holding = select(table.c.instance_id, table.c.vim).where(table.c.state.in_([state.value for state in HOLDING]))
+    for row in connection.execute(holding.where(table.c.vim.is_not(None))):
+        if row.vim is not None and row.vim.vim_id == vim_id:
+            return str(row.instance_id)
+    return None

@@ -1,0 +1,187 @@
+"""The one way in: a CSAR file is checked from its first byte to its last VNFD line, and comes out as a Package."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from cryptography import x509
+
+from slipway.model.descriptor import Descriptor
+from slipway.model.errors import PackageError
+from slipway.model.package import Artifact, Checksum, SoftwareImage
+from slipway.package.archive import Archive, MemberStream
+from slipway.package.digests import SHA256, Digests
+from slipway.package.limits import DEFAULT_LIMITS, Limits
+from slipway.package.meta import TOSCA_META, Meta, read_meta, verify_digests
+from slipway.package.signature import (
+    Signature,
+    UnsignedPolicy,
+    Verifier,
+    signature_files,
+    verify_artifacts,
+    verify_manifest,
+    verify_outer,
+)
+from slipway.package.source import CHUNK
+from slipway.package.tosca.artifact_files import ArtifactFiles
+from slipway.package.tosca.descriptor import read_descriptor
+from slipway.package.tosca.files import VnfdFiles, read_files
+
+_CSAR = (".csar", ".zip")
+_CMS = (".cms", ".p7s")
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package that has passed every check. `vnfd_paths` begin with the entry file."""
+
+    path: Path
+    descriptor: Descriptor
+    artifacts: tuple[Artifact, ...]
+    software_images: tuple[SoftwareImage, ...]
+    signature: Signature | None
+    checksum: Checksum
+    vnfd_paths: tuple[str, ...]
+    manifest_path: str | None = None
+    limits: Limits = DEFAULT_LIMITS
+
+    def open_artifact(self, path: str) -> io.BufferedReader:
+        """A file of the package, to be closed by the caller."""
+        return open_member(self.path, path, self.limits)
+
+    def vnfd_files(self) -> dict[str, bytes]:
+        """The VNFD's YAML files and TOSCA.meta, as GET .../vnfd wants them: by path, the entry file first."""
+        with open_csar(self.path, self.limits) as archive:
+            names = [name for name in (*self.vnfd_paths, TOSCA_META) if name in archive]
+            return {name: archive.read(name, self.limits.text_bytes) for name in names}
+
+
+def read_package(
+    path: Path,
+    policy: UnsignedPolicy = UnsignedPolicy.ACCEPT,
+    trust: Sequence[x509.Certificate] = (),
+    limits: Limits = DEFAULT_LIMITS,
+) -> Package:
+    """Check a CSAR and read its VNFD. PackageError says what is wrong, where, and how to mend it."""
+    verifier = Verifier(policy, trust)
+    with ExitStack() as stack:
+        outer = stack.enter_context(Archive.open(path, limits))
+        signature = None
+        archive = outer
+        if (wrapped := _wrapped(outer)) is not None:
+            csar, cms = wrapped
+            signature = verify_outer(outer, csar, cms, Digests(outer), verifier)
+            archive = stack.enter_context(_unwrapped(outer, csar))
+        return _read(path, archive, signature, verifier)
+
+
+def _read(path: Path, archive: Archive, signature: Signature | None, verifier: Verifier) -> Package:
+    digests = Digests(archive)
+    meta = read_meta(archive)
+    verify_digests(meta, archive, digests)
+    verify_artifacts(archive, meta, digests, verifier)
+    manifest_signature = verify_manifest(archive, meta, verifier)
+    signature = signature or manifest_signature
+    if signature is None:
+        verifier.accept_unsigned(archive.source.label)
+    files = read_files(archive, meta.entry)
+    descriptor = read_descriptor(files, ArtifactFiles(archive, digests))
+    images = _images(descriptor)
+    artifacts = tuple(_artifacts(archive, digests, meta, files, images))
+    return Package(
+        path=path,
+        descriptor=msgspec.structs.replace(descriptor, artifacts=artifacts),
+        artifacts=artifacts,
+        software_images=images,
+        signature=signature,
+        checksum=file_checksum(path),
+        vnfd_paths=files.paths(),
+        manifest_path=meta.manifest.path if meta.manifest else None,
+        limits=archive.limits,
+    )
+
+
+def _wrapped(archive: Archive) -> tuple[str, str] | None:
+    """(CSAR, signature) of SOL004 option 2: an outer ZIP with nothing but those two and certificates."""
+    names = archive.names()
+    csars = [name for name in names if name.lower().endswith(_CSAR) and "/" not in name]
+    if not csars or any("/" in name or name.lower().endswith((".yaml", ".yml", ".mf")) for name in names):
+        return None
+    signatures = [name for name in names if name.lower().endswith(_CMS)]
+    if len(csars) != 1 or len(signatures) != 1:
+        raise PackageError(
+            f"The ZIP holds {len(csars)} CSAR and {len(signatures)} signature files.",
+            file=archive.source.label,
+            cure="put exactly one CSAR and its .cms file in it, or upload the CSAR itself.",
+        )
+    return csars[0], signatures[0]
+
+
+def _unwrapped(outer: Archive, csar: str) -> Archive:
+    inner = outer.inner(csar)
+    if _wrapped(inner) is not None:
+        inner.close()
+        raise PackageError("The CSAR holds another CSAR.", file=csar, cure="wrap a CSAR once only.")
+    return inner
+
+
+def open_csar(path: Path, limits: Limits = DEFAULT_LIMITS) -> Archive:
+    """The CSAR of a file that has been read before: the file itself, or the one it wraps."""
+    outer = Archive.open(path, limits)
+    try:
+        wrapped = _wrapped(outer)
+        inner = _unwrapped(outer, wrapped[0]) if wrapped is not None else outer
+    except BaseException:
+        outer.close()
+        raise
+    if inner is not outer:
+        outer.close()
+    return inner
+
+
+def open_member(path: Path, name: str, limits: Limits = DEFAULT_LIMITS) -> io.BufferedReader:
+    """One file of a CSAR, streamed; closing it closes the CSAR."""
+    archive = open_csar(path, limits)
+    try:
+        archive.member(name)
+    except PackageError:
+        archive.close()
+        raise
+    return io.BufferedReader(MemberStream(archive.chunks(name), archive), CHUNK)
+
+
+def file_checksum(path: Path) -> Checksum:
+    with path.open("rb") as file:
+        return Checksum(SHA256, hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def _images(descriptor: Descriptor) -> tuple[SoftwareImage, ...]:
+    """Each image once, although flavours share them."""
+    found: dict[SoftwareImage, None] = {}
+    for flavour in descriptor.flavours.values():
+        images = [vdu.image for vdu in flavour.vdus.values()] + [one.image for one in flavour.storages.values()]
+        found |= dict.fromkeys(image for image in images if image is not None)
+    return tuple(found)
+
+
+def _artifacts(
+    archive: Archive, digests: Digests, meta: Meta, files: VnfdFiles, images: tuple[SoftwareImage, ...]
+) -> Iterable[Artifact]:
+    """All files but those that are the VNFD, the package's own papers, or images."""
+    papers = {TOSCA_META, *files.paths(), *signature_files(archive, meta)}
+    papers |= {image.image_path for image in images if image.image_path}
+    media_types = {one.path: one.media_type for one in meta.all_declared() if one.media_type}
+    for member in archive:
+        if member.name not in papers:
+            yield Artifact(
+                artifact_path=member.name,
+                checksum=digests.checksum(member.name),
+                size_bytes=member.size,
+                media_type=media_types.get(member.name),
+            )

@@ -1,0 +1,72 @@
+"""Connection points and virtual links."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from slipway.model.descriptor import ConnectionPoint, Vdu, VirtualLink
+from slipway.package.tosca.node_types import VDU_CP, VIRTUAL_LINK, Node
+from slipway.package.tosca.section import some
+from slipway.package.tosca.topology import Topology, requirements
+
+
+def read_virtual_links(topology: Topology) -> dict[str, VirtualLink]:
+    return {node.name: _virtual_link(node) for node in topology.of_kind(VIRTUAL_LINK)}
+
+
+def _virtual_link(node: Node) -> VirtualLink:
+    profile = node.properties.section("vl_profile")
+    layers = [one.section("l3_protocol_data") for one in profile.listed("virtual_link_protocol_data")]
+    layer = next((one for one in layers if one), profile.empty("virtual_link_protocol_data"))
+    cidr = layer.text("cidr")
+    if cidr is not None:
+        try:
+            ipaddress.ip_network(cidr, strict=False)
+        except ValueError:
+            raise layer.error(
+                f"The cidr {cidr[:60]!r} is not a network.", "write it like 10.10.0.0/24.", "cidr"
+            ) from None
+    return VirtualLink(
+        name=node.name, cidr=cidr, ip_version=layer.text("ip_version"), properties=node.properties.plain()
+    )
+
+
+def read_connection_points(
+    topology: Topology, vdus: dict[str, Vdu], links: dict[str, VirtualLink]
+) -> dict[str, ConnectionPoint]:
+    return {node.name: _connection_point(node, vdus, links) for node in topology.of_kind(VDU_CP)}
+
+
+def _connection_point(node: Node, vdus: dict[str, Vdu], links: dict[str, VirtualLink]) -> ConnectionPoint:
+    vdu, link = None, None
+    for requirement, target, where in requirements(node.section):
+        if requirement == "virtual_binding":
+            vdu = target
+            if vdu not in vdus:
+                raise where.error(
+                    f"The connection point {node.name!r} is bound to the VDU {vdu!r}, which is not declared.",
+                    f"bind it to one of: {some(vdus)}.",
+                    requirement,
+                )
+        elif requirement == "virtual_link":
+            link = target
+            if link not in links:
+                raise where.error(
+                    f"The connection point {node.name!r} is on the virtual link {link!r}, which is not declared.",
+                    "declare it as tosca.nodes.nfv.VnfVirtualLink, or map it in substitution_mappings.",
+                    requirement,
+                )
+    if vdu is None:
+        raise node.section.error(
+            f"The connection point {node.name!r} is bound to no VDU.", "add `- virtual_binding: <VDU>`."
+        )
+    properties = node.properties
+    own = {key: value for key, value in properties.plain().items() if key not in ("order", "layer_protocols")}
+    return ConnectionPoint(
+        name=node.name,
+        vdu=vdu,
+        order=properties.number("order") or 0,
+        virtual_link=link,
+        layer_protocols=properties.words("layer_protocols"),
+        properties=own,
+    )

@@ -1,0 +1,81 @@
+"""What a node template is: a VNF, a VDU, a connection point. Packages derive types of their own; we follow them up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from slipway.package.tosca.files import VnfdFiles
+from slipway.package.tosca.section import Section
+
+VNF = "VNF"
+COMPUTE = "Vdu.Compute"
+CONTAINER_UNIT = "Vdu.OsContainerDeployableUnit"
+CONTAINER = "Vdu.OsContainer"
+VDU_CP = "VduCp"
+VIRTUAL_LINK = "VnfVirtualLink"
+MCIOP = "Mciop"
+STORAGES = {
+    "Vdu.VirtualBlockStorage": "block",
+    "Vdu.VirtualObjectStorage": "object",
+    "Vdu.VirtualFileStorage": "file",
+    "Vdu.VirtualStorage": "block",
+}
+_PREFIX = "tosca.nodes.nfv."
+_LONGEST_CHAIN = 32
+_VNF_PROPERTIES = frozenset({"flavour_id", "flavour_description", "descriptor_id", "product_name"})
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node template. `kind` is the SOL001 type without its prefix, None when it is no type of the standard."""
+
+    name: str
+    kind: str | None
+    section: Section
+
+    @property
+    def properties(self) -> Section:
+        return self.section.section("properties")
+
+
+class NodeTypes:
+    """The node types that the package itself defines."""
+
+    def __init__(self, files: VnfdFiles) -> None:
+        self._types: dict[str, Section] = {}
+        for path, root in files.parsed.items():
+            for name, section in Section(root, path).sections("node_types"):
+                self._types.setdefault(name, section)
+
+    def kind(self, type_name: str | None, section: Section) -> str | None:
+        for name in self._ancestors(type_name):
+            if name.startswith(_PREFIX):
+                return name.removeprefix(_PREFIX)
+        return VNF if _looks_like_vnf(section) else None
+
+    def default(self, type_name: str | None, key: str) -> str | None:
+        """What the type gives a property that the template does not: its default, or its only valid value."""
+        for name in self._ancestors(type_name):
+            if name not in self._types:
+                continue
+            declared = self._types[name].section("properties").section(key)
+            if (default := declared.text("default")) is not None:
+                return default
+            for constraint in declared.listed("constraints"):
+                valid = constraint.words("valid_values")
+                if len(valid) == 1:
+                    return valid[0]
+        return None
+
+    def _ancestors(self, name: str | None) -> Iterable[str]:
+        for _ in range(_LONGEST_CHAIN):
+            if name is None:
+                return
+            yield name
+            name = self._types[name].text("derived_from") if name in self._types else None
+
+
+def _looks_like_vnf(section: Section) -> bool:
+    known = _VNF_PROPERTIES & section.section("properties").content.keys()
+    return bool(known) or "Vnflcm" in section.section("interfaces")

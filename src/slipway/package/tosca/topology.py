@@ -1,0 +1,83 @@
+"""The topology template of one VNFD file, with its nodes sorted by kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from slipway.package.tosca.node_types import VNF, Node, NodeTypes
+from slipway.package.tosca.section import Section
+from slipway.package.yaml_reader import Map
+
+# Policies multiply nodes with levels and steps, so few of each are read in one flavour.
+MOST_NODES = 300
+MOST_POLICIES = 300
+_POLICY_PREFIX = "tosca.policies.nfv."
+
+
+@dataclass(frozen=True)
+class Policy:
+    name: str
+    kind: str
+    section: Section
+
+    @property
+    def properties(self) -> Section:
+        return self.section.section("properties")
+
+
+@dataclass(frozen=True)
+class Topology:
+    file: str
+    section: Section
+    nodes: dict[str, Node]
+    policies: tuple[Policy, ...]
+
+    def of_kind(self, *kinds: str) -> Iterator[Node]:
+        return (node for node in self.nodes.values() if node.kind in kinds)
+
+    @property
+    def vnf(self) -> Node | None:
+        return next(self.of_kind(VNF), None)
+
+    @property
+    def substitution(self) -> Section:
+        return self.section.section("substitution_mappings")
+
+    def policies_of(self, kind: str) -> Iterator[Policy]:
+        return (policy for policy in self.policies if policy.kind == kind)
+
+
+def read_topology(root: Map, file: str, types: NodeTypes) -> Topology | None:
+    """None for a file that only defines types."""
+    whole = Section(root, file)
+    inputs = whole.section("topology_template").section("inputs").content
+    section = Section(root, file, inputs).section("topology_template")
+    if not section:
+        return None
+    nodes = {
+        name: Node(name, types.kind(node.text("type"), node), node) for name, node in section.sections("node_templates")
+    }
+    policies = tuple(_policies(section))
+    if len(nodes) > MOST_NODES or len(policies) > MOST_POLICIES:
+        raise section.error(
+            f"The topology has more than {MOST_NODES} nodes or {MOST_POLICIES} policies.", "describe fewer VDUs."
+        )
+    return Topology(file, section, nodes, policies)
+
+
+def _policies(section: Section) -> Iterator[Policy]:
+    for name, holder in section.pairs("policies"):
+        policy = holder.section(name)
+        kind = policy.text("type") or ""
+        if kind.startswith(_POLICY_PREFIX):
+            yield Policy(name, kind.removeprefix(_POLICY_PREFIX), policy)
+
+
+def requirements(section: Section) -> Iterator[tuple[str, str, Section]]:
+    """(requirement, node it names, where it stands), for `name: node` and `name: {node: node}`."""
+    for name, holder in section.pairs("requirements"):
+        long_form = isinstance(holder.value(name), Map)
+        node = holder.section(name).text("node") if long_form else next(iter(holder.words(name)), None)
+        if node is not None:
+            yield name, node, holder

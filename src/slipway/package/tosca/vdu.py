@@ -1,0 +1,135 @@
+"""VDUs and the storages that belong to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slipway.model.descriptor import Storage, Vdu
+from slipway.package.tosca.artifact_files import ArtifactFiles
+from slipway.package.tosca.image import read_image
+from slipway.package.tosca.node_types import COMPUTE, CONTAINER, CONTAINER_UNIT, STORAGES, Node
+from slipway.package.tosca.section import Section
+from slipway.package.tosca.topology import Topology, requirements
+from slipway.package.yaml_reader import Map
+
+# These have a field of their own, or are about the image.
+_OWN_FIELD = frozenset({"description", "vdu_profile", "sw_image_data", "boot_data"})
+
+
+def read_storages(topology: Topology, files: ArtifactFiles) -> dict[str, Storage]:
+    return {node.name: _storage(node, files) for node in topology.of_kind(*STORAGES)}
+
+
+def _storage(node: Node, files: ArtifactFiles) -> Storage:
+    kind = STORAGES[node.kind or ""]
+    properties = node.properties
+    data = properties.section(f"virtual_{kind}_storage_data") or properties
+    size_key = "max_size_of_storage" if kind == "object" else "size_of_storage"
+    size = data.size(size_key)
+    if size is None and kind != "object":
+        raise node.section.error(
+            f"The storage {node.name!r} has no {size_key}.", f"give virtual_{kind}_storage_data.{size_key}, e.g. 10 GB."
+        )
+    return Storage(name=node.name, kind=kind, size_bytes=size or 0, image=read_image(node, files))
+
+
+def read_vdus(topology: Topology, storages: dict[str, Storage], files: ArtifactFiles) -> dict[str, Vdu]:
+    return {node.name: _vdu(node, topology, storages, files) for node in topology.of_kind(COMPUTE, CONTAINER_UNIT)}
+
+
+def _vdu(node: Node, topology: Topology, storages: dict[str, Storage], files: ArtifactFiles) -> Vdu:
+    minimum, maximum = _profile(node)
+    compute = node.section.section("capabilities").section("virtual_compute").section("properties")
+    containers = _containers(node, topology) if node.kind == CONTAINER_UNIT else []
+    images = [image for one in (node, *containers) if (image := read_image(one, files)) is not None]
+    properties = {key: value for key, value in node.properties.plain().items() if key not in _OWN_FIELD}
+    if containers:
+        properties["containers"] = [{"name": one.name, **one.properties.plain()} for one in containers]
+    return Vdu(
+        name=node.name,
+        description=node.properties.text("description") or "",
+        minimum=minimum,
+        maximum=maximum,
+        container=node.kind == CONTAINER_UNIT,
+        image=images[0] if images else None,
+        flavour=_flavour_name(compute),
+        cpus=compute.section("virtual_cpu").number("num_virtual_cpu"),
+        memory_bytes=compute.section("virtual_memory").size("virtual_mem_size"),
+        disk_bytes=_local_disk(compute),
+        boot_data=_boot_data(node.properties, files),
+        storages=_attached(node, storages),
+        properties=properties,
+    )
+
+
+def _profile(node: Node) -> tuple[int, int]:
+    """One instance, when the VNFD says nothing."""
+    profile = node.properties.section("vdu_profile")
+    minimum = profile.number("min_number_of_instances")
+    maximum = profile.number("max_number_of_instances")
+    low = 1 if minimum is None else minimum
+    high = max(low, 1) if maximum is None else maximum
+    if low > high:
+        raise profile.error(
+            f"VDU {node.name!r} has at least {low} and at most {high} instances.",
+            "let min_number_of_instances be no more than max_number_of_instances.",
+            "min_number_of_instances",
+        )
+    return low, high
+
+
+def _flavour_name(compute: Section) -> str | None:
+    """The VIM's name for the size: the first requested additional capability that has a name."""
+    for _, capability in compute.sections("requested_additional_capabilities"):
+        if name := capability.text("requested_additional_capability_name"):
+            return name
+    return None
+
+
+def _local_disk(compute: Section) -> int | None:
+    sizes = [one.size("size_of_storage") for one in compute.listed("virtual_local_storage")]
+    known = [size for size in sizes if size is not None]
+    return sum(known) if known else None
+
+
+def _boot_data(properties: Section, files: ArtifactFiles) -> str | None:
+    """Given as text, or as a file of the package."""
+    value: Any = properties.value("boot_data")
+    if not isinstance(value, Map):
+        return properties.text("boot_data")
+    data = properties.section("boot_data")
+    data = data.section("content_or_file_data") or data
+    if data.value("content") is not None:
+        return data.text("content")
+    if (source := data.text("source_path")) is None:
+        return None
+    path = files.find(source, data.file)
+    if path is None:
+        raise data.error(f"The boot data {source[:200]!r} is not in the package.", "add the file.", "source_path")
+    return files.read_text(path)
+
+
+def _attached(node: Node, storages: dict[str, Storage]) -> tuple[str, ...]:
+    names = []
+    for requirement, target, where in requirements(node.section):
+        if not requirement.startswith("virtual_storage"):
+            continue
+        if target not in storages:
+            raise where.error(
+                f"VDU {node.name!r} uses the storage {target!r}, which is not declared.",
+                "declare it as tosca.nodes.nfv.Vdu.VirtualBlockStorage, or correct the name.",
+                requirement,
+            )
+        names.append(target)
+    return tuple(names)
+
+
+def _containers(node: Node, topology: Topology) -> list[Node]:
+    found = []
+    for requirement, target, where in requirements(node.section):
+        if requirement != "container":
+            continue
+        if target not in topology.nodes or topology.nodes[target].kind != CONTAINER:
+            raise where.error(f"VDU {node.name!r} runs the container {target!r}, which is not declared.", "declare it.")
+        found.append(topology.nodes[target])
+    return found

@@ -1,0 +1,286 @@
+"""YAML from strangers, as plain values that know their lines.
+
+PyYAML's own constructors build what the document asks for: Python objects, dates, aliases without end. Here only the
+events of the parser are used, in one loop without recursion, and nothing but maps, lists and scalars comes out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from slipway.model.errors import PackageError
+from slipway.package.limits import DEFAULT_LIMITS, Limits
+from slipway.package.yaml_scalar import resolved, tagged
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TAG_DIRECTIVE = re.compile("(?:^|[\n\r\x85\u2028\u2029])%TAG")
+_CORE = "tag:yaml.org,2002:"
+_MAP_TAGS = frozenset({None, "!", _CORE + "map"})
+_SEQ_TAGS = frozenset({None, "!", _CORE + "seq"})
+MERGE = "<<"
+LONGEST_KEY = 1024
+
+
+class Map(dict[str, Any]):
+    """A mapping with the line of each key, and the text of scalars that became something other than text."""
+
+    __slots__ = ("line", "lines", "raw")
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+        self.lines: dict[str, int] = {}
+        self.raw: dict[str, str] = {}
+
+    def line_of(self, key: str) -> int:
+        return self.lines.get(key, self.line)
+
+
+class Seq(list[Any]):
+    """A sequence with the same knowledge, by position."""
+
+    __slots__ = ("line", "lines", "raw")
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+        self.lines: list[int] = []
+        self.raw: dict[int, str] = {}
+
+    def line_of(self, index: int) -> int:
+        return self.lines[index]
+
+
+@dataclass(frozen=True)
+class Document:
+    root: Map
+    nodes: int
+
+
+@dataclass(slots=True)
+class _Value:
+    """A finished node: what it is, as written, and how large it is with its aliases spelled out."""
+
+    content: Any
+    line: int
+    raw: str | None = None
+    size: int = 1
+    height: int = 0
+
+
+@dataclass(slots=True)
+class _Open:
+    """A mapping or sequence whose end has not come yet."""
+
+    content: Map | Seq
+    anchor: str | None
+    size_before: int
+    height: int = 0
+    key: str | None = None
+    key_line: int = 0
+    merges: list[Map] | None = None
+
+
+def read_yaml(data: bytes, file: str, limits: Limits = DEFAULT_LIMITS, nodes: int | None = None) -> Document:
+    """The one document of a file, whose root must be a mapping. `nodes` is what is left of the package's allowance."""
+    return _Builder(file, limits, limits.yaml_nodes if nodes is None else nodes).build(_text(data, file))
+
+
+def _text(data: bytes, file: str) -> str:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise PackageError("The file is not UTF-8 text.", file=file, line=line, cure="save it as UTF-8.") from None
+    if match := _TAG_DIRECTIVE.search(text):
+        line = text.count("\n", 0, match.end()) + 1
+        raise PackageError("%TAG directives are not read.", file=file, line=line, cure="remove the directive.")
+    return text
+
+
+class _Builder:
+    def __init__(self, file: str, limits: Limits, nodes: int) -> None:
+        self.file, self.limits, self.allowance = file, limits, nodes
+        self.stack: list[_Open] = []
+        self.anchors: dict[str, _Value | None] = {}
+        self.size = 0
+        self.root: _Value | None = None
+
+    def build(self, text: str) -> Document:
+        try:
+            for event in yaml.parse(text, Loader=_Loader):
+                self._take(event)
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it can't be parsed"
+            line = mark.line + 1 if mark is not None else None
+            raise PackageError(f"Not valid YAML: {problem}.", file=self.file, line=line, cure="correct it.") from None
+        if self.root is None or not isinstance(self.root.content, Map):
+            raise self._error("The file's root is not a mapping.", 1, "begin with `key: value` lines.")
+        return Document(self.root.content, self.size)
+
+    def _take(self, event: yaml.Event) -> None:
+        if isinstance(event, yaml.ScalarEvent):
+            self._scalar(event)
+        elif isinstance(event, yaml.MappingStartEvent):
+            self._open(event, Map(_line(event)), _MAP_TAGS)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            self._open(event, Seq(_line(event)), _SEQ_TAGS)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._close()
+        elif isinstance(event, yaml.AliasEvent):
+            self._alias(event)
+        elif isinstance(event, yaml.DocumentStartEvent) and self.root is not None:
+            raise self._error("The file holds more than one document.", _line(event), "keep one document a file.")
+
+    def _error(self, what: str, line: int, cure: str) -> PackageError:
+        return PackageError(what, file=self.file, line=line, cure=cure)
+
+    def _count(self, nodes: int, line: int) -> None:
+        self.size += nodes
+        if self.size > self.allowance:
+            raise self._error(
+                f"The package's YAML has more than {self.limits.yaml_nodes} values, aliases spelled out.",
+                line,
+                "use fewer aliases, or a smaller file.",
+            )
+
+    def _open(self, event: yaml.CollectionStartEvent, content: Map | Seq, tags: frozenset[str | None]) -> None:
+        if event.tag not in tags:
+            raise self._foreign_tag(event.tag, content.line)
+        if len(self.stack) >= self.limits.yaml_depth:
+            raise self._error("The YAML is nested too deeply.", content.line, "flatten it.")
+        if self.stack and isinstance(self.stack[-1].content, Map) and self.stack[-1].key is None:
+            raise self._error("A mapping's key is itself a mapping or list.", content.line, "use text as keys.")
+        if event.anchor:
+            self.anchors[event.anchor] = None
+        self.stack.append(_Open(content, event.anchor, self.size))
+        self._count(1, content.line)
+
+    def _close(self) -> None:
+        done = self.stack.pop()
+        if done.merges:
+            _merge(done.content, done.merges)
+        size = self.size - done.size_before
+        self._add(_Value(done.content, done.content.line, None, size, done.height + 1), done.anchor)
+
+    def _scalar(self, event: yaml.ScalarEvent) -> None:
+        text, line = event.value, _line(event)
+        self._count(1, line)
+        if "\0" in text or not (text.isascii() or _encodable(text)):
+            raise self._error("The text contains a NUL or half a character.", line, "remove it.")
+        top = self.stack[-1] if self.stack else None
+        if top is not None and isinstance(top.content, Map) and top.key is None:
+            self._key(top, top.content, text, line, plain=event.implicit[0])
+            if event.anchor:
+                self.anchors[event.anchor] = _Value(text, line)
+            return
+        content = self._resolve(event, text, line)
+        self._add(_Value(content, line, None if isinstance(content, str) else text), event.anchor)
+
+    def _resolve(self, event: yaml.ScalarEvent, text: str, line: int) -> Any:
+        if event.tag is None or event.tag == "!":
+            return resolved(text) if event.implicit[0] and event.tag is None else text
+        try:
+            return tagged(event.tag.removeprefix(_CORE) if event.tag.startswith(_CORE) else "?", text)
+        except LookupError:
+            raise self._foreign_tag(event.tag, line) from None
+        except ValueError:
+            raise self._error(f"The value is not what its tag {event.tag[:60]} says.", line, "drop the tag.") from None
+
+    def _foreign_tag(self, tag: str | None, line: int) -> PackageError:
+        return self._error(f"The tag {(tag or '')[:60]!r} is not one of plain YAML.", line, "remove the tag.")
+
+    def _key(self, top: _Open, content: Map, text: str, line: int, *, plain: bool) -> None:
+        if text == MERGE and plain and top.merges is None:
+            top.merges = []
+        elif text in content or text == MERGE:
+            raise self._error(f"The key {text[:60]!r} is given twice.", line, "keep one of them.")
+        elif not 0 < len(text) <= LONGEST_KEY:
+            raise self._error(f"A key is empty or longer than {LONGEST_KEY} characters.", line, "rename it.")
+        top.key, top.key_line = text, line
+
+    def _alias(self, event: yaml.AliasEvent) -> None:
+        line = _line(event)
+        value = self.anchors.get(event.anchor or "")
+        if value is None:
+            raise self._error(
+                f"The alias {event.anchor!r:.60} has no finished anchor before it.", line, "spell it out."
+            )
+        if len(self.stack) + value.height > self.limits.yaml_depth:
+            raise self._error("The YAML is nested too deeply.", line, "flatten it.")
+        self._count(value.size, line)
+        top = self.stack[-1]
+        if isinstance(top.content, Map) and top.key is None:
+            if not isinstance(value.content, str):
+                raise self._error("A key is an alias of something other than text.", line, "use text as keys.")
+            self._key(top, top.content, value.content, line, plain=False)
+            return
+        self._add(value, None)
+
+    def _add(self, value: _Value, anchor: str | None) -> None:
+        if anchor:
+            self.anchors[anchor] = value
+        if not self.stack:
+            self.root = value
+            return
+        top = self.stack[-1]
+        top.height = max(top.height, value.height)
+        if isinstance(top.content, Seq):
+            if value.raw is not None:
+                top.content.raw[len(top.content)] = value.raw
+            top.content.append(value.content)
+            top.content.lines.append(value.line)
+            return
+        key, top.key = top.key or "", None
+        if key == MERGE and top.merges is not None:
+            top.merges.extend(self._merged(value))
+            return
+        top.content[key] = value.content
+        top.content.lines[key] = top.key_line
+        if value.raw is not None:
+            top.content.raw[key] = value.raw
+
+    def _merged(self, value: _Value) -> list[Map]:
+        maps = value.content if isinstance(value.content, Seq) else [value.content]
+        if not all(isinstance(one, Map) for one in maps):
+            raise self._error("The merge key '<<' wants a mapping or a list of mappings.", value.line, "correct it.")
+        return list(maps)
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark is not None else 1
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _merge(content: Map | Seq, merges: list[Map]) -> None:
+    """Own keys win over merged ones, earlier merged maps over later ones."""
+    if not isinstance(content, Map):
+        return
+    for source in merges:
+        for key, value in source.items():
+            if key not in content:
+                content[key] = value
+                content.lines[key] = source.line_of(key)
+                if key in source.raw:
+                    content.raw[key] = source.raw[key]
+
+
+def plain(value: Any) -> Any:
+    """The same as ordinary dicts and lists. Depth and size were bounded when it was read."""
+    if isinstance(value, dict):
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    return value

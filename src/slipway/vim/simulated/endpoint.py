@@ -1,0 +1,26 @@
+"""Where a simulated VIM's file is: `sim://name` is a file in the driver's directory, and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from slipway.model.action import Connection
+from slipway.model.errors import BadRequest
+
+_NAME = re.compile(r"sim://([a-z0-9-]{1,64})")
+
+
+def endpoint(connection: Connection) -> str:
+    """The endpoint as text, or BadRequest when it isn't one."""
+    value = connection.interface_info.get("endpoint")
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise BadRequest(
+            f"interfaceInfo.endpoint: {value!r} is no simulated VIM; write sim://name (a-z, 0-9 and -, at most 64)."
+        )
+    return value
+
+
+def file_of(connection: Connection, directory: Path) -> Path:
+    """The file behind an endpoint. No I/O."""
+    return directory / f"{endpoint(connection).removeprefix('sim://')}.db"

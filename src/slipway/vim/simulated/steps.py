@@ -1,0 +1,256 @@
+"""From found to wanted, one step for each machine: networks first, removals before what takes their place.
+
+Pure. A found machine that isn't wanted goes, with those of its ports and volumes that nobody wants; a wanted one that
+isn't there, isn't ready or lacks something is made, after whatever holds its slot, ports, volumes or addresses is gone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from slipway.model.errors import Unprocessable
+from slipway.model.machine import (
+    Found,
+    FoundMachine,
+    FoundNetwork,
+    FoundPort,
+    FoundVolume,
+    Machine,
+    Network,
+    Port,
+    Volume,
+    Wanted,
+)
+from slipway.model.plan import Effect, Plan, Step, Verb
+from slipway.vim.simulated.arguments import (
+    TIMEOUT,
+    Arguments,
+    MakeMachine,
+    MakeNetwork,
+    RemoveLeftovers,
+    RemoveMachine,
+    RemoveNetwork,
+    Unplug,
+)
+
+LEFTOVERS = "remove leftovers"
+H = TypeVar("H", FoundPort, FoundVolume)
+
+
+def steps_towards(wanted: Wanted, found: Found) -> Plan:
+    """What turns `found` into `wanted`; nothing when they agree."""
+    if wanted.objects:
+        raise Unprocessable("A simulated VIM holds machines, not Kubernetes objects; choose a Kubernetes VIM.")
+    return _Comparison(wanted, found).plan()
+
+
+class _Comparison:
+    """Both sides, and which step frees what."""
+
+    def __init__(self, wanted: Wanted, found: Found) -> None:
+        self.wanted, self.found = wanted, found
+        self.machines = {machine.id: machine for machine in wanted.machines}
+        self.there = {machine.id: machine for machine in found.machines}
+        self.needed = {id_ for machine in wanted.machines for id_ in _holds(machine)}
+        self.existing = {*_ids(found.ports), *_ids(found.volumes), *_held(found.machines)}
+        self.freed_by: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+
+    def plan(self) -> Plan:
+        networks = self._make_networks()
+        removals = [*self._remove_machines(), *self._unplug_machines(), *self._remove_leftovers()]
+        made = {step.args["network"]["id"]: step.id for step in networks}
+        makes = self._make_machines(made)
+        return Plan.of(*networks, *removals, *makes, *self._remove_networks(tuple(step.id for step in removals)))
+
+    def _make_networks(self) -> list[Step]:
+        there = {network.id for network in self.found.networks}
+        missing = [network for network in self.wanted.networks if network.id not in there]
+        names = _names(missing)
+        return [
+            _step(
+                f"make network {names[network.id]}",
+                "make_network",
+                MakeNetwork(network=network),
+                effects=(Effect(Verb.MAKE, "network", network.name),),
+            )
+            for network in missing
+        ]
+
+    def _remove_networks(self, after: tuple[str, ...]) -> list[Step]:
+        stay = {network.id for network in self.wanted.networks}
+        gone = [network for network in self.found.networks if network.id not in stay]
+        names = _names(gone)
+        return [
+            _step(
+                f"remove network {names[network.id]}",
+                "remove_network",
+                RemoveNetwork(network=network.id),
+                after=after,
+                effects=(Effect(Verb.REMOVE, "network", network.name),),
+            )
+            for network in gone
+        ]
+
+    def _remove_machines(self) -> list[Step]:
+        gone = [machine for machine in self.found.machines if machine.id not in self.machines]
+        names = _names(gone)
+        steps = []
+        for machine in gone:
+            step_id = f"remove machine {names[machine.id]}"
+            ports, volumes = self._unwanted(machine.ports), self._unwanted(machine.volumes)
+            self.freed_by["slot", machine.name].append(step_id)
+            self._frees(step_id, (*machine.ports, *machine.volumes))
+            args = RemoveMachine(
+                machine=machine.id,
+                name=machine.name,
+                vdu=machine.vdu,
+                grace_seconds=self.wanted.grace_seconds,
+                ports=_ids(ports),
+                volumes=_ids(volumes),
+            )
+            effects = (Effect(Verb.REMOVE, "machine", machine.name), *_effects(Verb.REMOVE, machine, ports, volumes))
+            limit = TIMEOUT + self.wanted.grace_seconds
+            steps.append(_step(step_id, "remove_machine", args, node=machine.name, effects=effects, timeout=limit))
+        return steps
+
+    def _unplug_machines(self) -> list[Step]:
+        """Wanted machines that hold what they shouldn't."""
+        staying = [machine for machine in self.found.machines if machine.id in self.machines]
+        names = _names(staying)
+        steps = []
+        for machine in staying:
+            wanted = self.machines[machine.id]
+            own = set(_holds(wanted))
+            ports = tuple(port for port in machine.ports if port.id not in own)
+            volumes = tuple(volume for volume in machine.volumes if volume.id not in own)
+            if not ports and not volumes:
+                continue
+            step_id = f"unplug from machine {names[machine.id]}"
+            self._frees(step_id, (*ports, *volumes))
+            steps.append(self._unplug(step_id, machine, ports, volumes))
+        return steps
+
+    def _unplug(
+        self, step_id: str, machine: FoundMachine, ports: tuple[FoundPort, ...], volumes: tuple[FoundVolume, ...]
+    ) -> Step:
+        args = Unplug(
+            machine=machine.id,
+            name=machine.name,
+            vdu=machine.vdu,
+            ports=_ids(self._unwanted(ports)),
+            volumes=_ids(self._unwanted(volumes)),
+            moving_ports=tuple(port.id for port in ports if port.id in self.needed),
+            moving_volumes=tuple(volume.id for volume in volumes if volume.id in self.needed),
+        )
+        gone = _effects(Verb.REMOVE, machine, self._unwanted(ports), self._unwanted(volumes))
+        effects = (Effect(Verb.CHANGE, "machine", machine.name), *gone)
+        return _step(step_id, "unplug", args, node=machine.name, effects=effects)
+
+    def _remove_leftovers(self) -> list[Step]:
+        held = _held(self.found.machines)
+        ports = tuple(port for port in self._unwanted(self.found.ports) if port.id not in held)
+        volumes = tuple(volume for volume in self._unwanted(self.found.volumes) if volume.id not in held)
+        if not ports and not volumes:
+            return []
+        self._frees(LEFTOVERS, ports)
+        args = RemoveLeftovers(ports=_ids(ports), volumes=_ids(volumes), wanted=tuple(self.machines))
+        effects = (
+            *(Effect(Verb.REMOVE, "port", port.name) for port in ports),
+            *(Effect(Verb.REMOVE, "volume", volume.name) for volume in volumes),
+        )
+        return [_step(LEFTOVERS, "remove_leftovers", args, effects=effects)]
+
+    def _make_machines(self, networks: dict[str, str]) -> list[Step]:
+        lacking = [machine for machine in self.wanted.machines if not self._stands(machine)]
+        names = _names(lacking)
+        return [self._make_machine(machine, names[machine.id], networks) for machine in lacking]
+
+    def _make_machine(self, machine: Machine, name: str, networks: dict[str, str]) -> Step:
+        verb, word = (Verb.CHANGE, "repair") if machine.id in self.there else (Verb.MAKE, "make")
+        after = [networks[port.network] for port in machine.ports if port.network in networks]
+        after += self.freed_by.get(("slot", machine.name), ())
+        for id_ in _holds(machine):
+            after += self.freed_by.get(("id", id_), ())
+        for port in machine.ports:
+            if port.address is not None and port.id not in self.existing:
+                after += self.freed_by.get(("address", port.address), ())
+        ports = tuple(port for port in machine.ports if port.id not in self.existing)
+        volumes = tuple(volume for volume in machine.volumes if volume.id not in self.existing)
+        return _step(
+            f"{word} machine {name}",
+            "make_machine",
+            MakeMachine(machine=machine),
+            node=machine.name,
+            after=tuple(dict.fromkeys(after)),
+            effects=(Effect(verb, "machine", machine.name), *_effects(Verb.MAKE, machine, ports, volumes)),
+        )
+
+    def _stands(self, machine: Machine) -> bool:
+        """Whether it is there, runs, and holds all it should."""
+        there = self.there.get(machine.id)
+        if there is None or not there.ready:
+            return False
+        return set(_holds(machine)) <= set(_holds(there))
+
+    def _unwanted(self, items: Iterable[H]) -> tuple[H, ...]:
+        return tuple(item for item in items if item.id not in self.needed)
+
+    def _frees(self, step_id: str, items: Iterable[FoundPort | FoundVolume]) -> None:
+        """Note that ids move on after the step, and addresses of what nobody wants are free."""
+        for item in items:
+            self.freed_by["id", item.id].append(step_id)
+            if isinstance(item, FoundPort) and item.address is not None and item.id not in self.needed:
+                self.freed_by["address", item.address].append(step_id)
+
+
+def _step(
+    step_id: str,
+    action: str,
+    args: Arguments,
+    *,
+    node: str | None = None,
+    after: tuple[str, ...] = (),
+    effects: tuple[Effect, ...],
+    timeout: float | None = None,
+) -> Step:
+    plain = msgspec.json.decode(msgspec.json.encode(args))  # as the journal will give it back
+    name = f"simulated.{action}"
+    return Step(id=step_id, action=name, args=plain, node=node, timeout=timeout, after=after, effects=effects)
+
+
+def _effects(
+    verb: Verb,
+    machine: Machine | FoundMachine,
+    ports: Iterable[Port | FoundPort],
+    volumes: Iterable[Volume | FoundVolume],
+) -> tuple[Effect, ...]:
+    return (
+        *(Effect(verb, "port", f"{port.name} of {machine.name}") for port in ports),
+        *(Effect(verb, "volume", f"{volume.name} of {machine.name}") for volume in volumes),
+    )
+
+
+def _holds(machine: Machine | FoundMachine) -> list[str]:
+    return [*(port.id for port in machine.ports), *(volume.id for volume in machine.volumes)]
+
+
+def _held(machines: Iterable[FoundMachine]) -> set[str]:
+    return {id_ for machine in machines for id_ in _holds(machine)}
+
+
+def _ids(items: Iterable[FoundPort | FoundVolume]) -> tuple[str, ...]:
+    return tuple(item.id for item in items)
+
+
+def _names(items: Sequence[Machine | FoundMachine | Network | FoundNetwork]) -> dict[str, str]:
+    """A name for each id, unique among them: a part of the id where a name repeats, else all of it."""
+    often = Counter(item.name for item in items)
+    for length in (8, None):
+        names = {item.id: f"{item.name} ({item.id[:length]})" if often[item.name] > 1 else item.name for item in items}
+        if len(set(names.values())) == len(names):
+            break
+    return names

@@ -1,0 +1,116 @@
+"""Slipway without HTTP, in this process: enough to run operations on a simulated VIM and to look at both sides."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from slipway.app import Slipway, assemble
+from slipway.engine.seam import Boundary
+from slipway.model.action import Connection
+from slipway.model.clock import utcnow
+from slipway.model.instance import Instance
+from slipway.model.journal import StepRecord
+from slipway.model.machine import Found
+from slipway.model.operation import RUNNING, Operation, OperationType
+from slipway.model.package import OnboardingState, OperationalState, UsageState, VnfPackage
+from slipway.model.requests import AnyRequest, CreateRequest
+from slipway.model.vim import SIMULATED, Vim
+from slipway.package.build import build_package
+from slipway.settings import Settings, load_settings
+from slipway.store import instances, operations, packages, steps, vims
+
+SAMPLE = Path(__file__).parents[2] / "samples" / "cluster-simulated"
+SIMULATED_VIM = Connection(SIMULATED, {"endpoint": "sim://default"}, {}, {})
+
+
+def settings_in(directory: Path, database_url: str | None = None, **more: Any) -> Settings:
+    overrides = {"data_dir": directory, "database_url": database_url, "log_level": "error", **more}
+    return load_settings(overrides=overrides, environment={})
+
+
+@dataclass(frozen=True)
+class Rig:
+    slipway: Slipway
+    vnfd_id: str
+
+    async def create(self, name: str | None = None) -> str:
+        created = await self.slipway.lcm.create(CreateRequest(vnfd_id=self.vnfd_id, vnf_instance_name=name))
+        return created.vnf.id
+
+    async def run(self, kind: OperationType, instance_id: str, request: AnyRequest) -> Operation:
+        return await self.rest((await self.slipway.lcm.begin(kind, instance_id, request)).id)
+
+    async def rest(self, operation_id: str) -> Operation:
+        async with asyncio.timeout(60):
+            while True:
+                operation = await self.slipway.database.read(operations.get, operation_id)
+                if operation.operation_state not in RUNNING:
+                    return operation
+                await asyncio.sleep(0.005)
+
+    async def instance(self, instance_id: str) -> Instance:
+        return await self.slipway.database.read(instances.get, instance_id)
+
+    async def journal(self, operation_id: str) -> list[StepRecord]:
+        return await self.slipway.database.read(steps.journal, operation_id)
+
+    async def inventory(self) -> dict[str, Found]:
+        return await self.slipway.simulated.inventory(SIMULATED_VIM)
+
+
+@asynccontextmanager
+async def rig_in(
+    settings: Settings, *, boundary: Boundary | None = None, working: bool = True, alone: bool | None = None
+) -> AsyncIterator[Rig]:
+    """Assembled, with the sample onboarded and a simulated VIM as default; a worker is at work, unless told not to."""
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    slipway = assemble(settings, boundary=boundary)
+    try:
+        rig = Rig(slipway, slipway.database.write_now(_prepared, settings.data_dir))
+        serving = None
+        if working and slipway.worker:
+            await slipway.worker.begin(alone=slipway.is_embedded if alone is None else alone)
+            serving = asyncio.create_task(slipway.worker.serve())
+        yield rig
+        if serving and slipway.worker:
+            await slipway.worker.leave(grace=5)
+            await serving
+    finally:
+        slipway.close()
+
+
+def _prepared(connection: Any, directory: Path) -> str:
+    known = packages.list_all(connection)
+    if known:
+        return str(known[0].vnfd_id)
+    package = build_package(SAMPLE, directory / "sample.csar")
+    descriptor = package.descriptor
+    packages.insert(
+        connection,
+        VnfPackage(
+            id="sample",
+            vnfd_id=descriptor.vnfd_id,
+            onboarding_state=OnboardingState.ONBOARDED,
+            operational_state=OperationalState.ENABLED,
+            usage_state=UsageState.NOT_IN_USE,
+            created_at=utcnow(),
+        ),
+        descriptor,
+    )
+    vims.insert(
+        connection,
+        Vim(
+            id="simulated",
+            name="simulated",
+            vim_type=SIMULATED,
+            is_default=True,
+            interface_info=SIMULATED_VIM.interface_info,
+            created_at=utcnow(),
+        ),
+    )
+    return descriptor.vnfd_id

@@ -1,0 +1,187 @@
+"""kill -9 at every step boundary of every operation; then a restart, and nothing is lost, doubled or left behind.
+
+The boundaries come from the plans themselves: whatever steps a flow has, before each, after its work but before that is
+written down, and after; and around planning and settling.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+import pytest
+from sqlalchemy.engine import URL
+
+from slipway.engine import decisions
+from slipway.model.errors import VimFault
+from slipway.model.operation import OperationType, State
+from slipway.model.requests import (
+    AnyRequest,
+    HealRequest,
+    InstantiateRequest,
+    ScaleRequest,
+    ScaleType,
+    TerminateRequest,
+    TerminationType,
+)
+from slipway.settings import Settings
+from slipway.vim.simulated.rules import Rule, RuleKind
+from tests.functional.agreement import assert_agreement
+from tests.functional.crash_child import work
+from tests.functional.rig import SIMULATED_VIM, Rig, rig_in, settings_in
+
+INSTANTIATE = InstantiateRequest(flavour_id="simple")
+LEASE = 0.4
+
+forks = multiprocessing.get_context("forkserver")
+forks.set_forkserver_preload(["tests.functional.crash_child"])
+
+
+@dataclass(frozen=True)
+class Flow:
+    """An operation on an instance that was brought to `before` (a list of operations that ran whole)."""
+
+    kind: OperationType
+    request: AnyRequest
+    ends: State
+    before: tuple[tuple[OperationType, AnyRequest], ...] = ()
+    roll_back: bool = False
+
+
+def out(steps: int) -> ScaleRequest:
+    return ScaleRequest(type=ScaleType.SCALE_OUT, aspect_id="workers", number_of_steps=steps)
+
+
+def back(steps: int) -> ScaleRequest:
+    return ScaleRequest(type=ScaleType.SCALE_IN, aspect_id="workers", number_of_steps=steps)
+
+
+MADE = ((OperationType.INSTANTIATE, INSTANTIATE),)
+GROWN = (*MADE, (OperationType.SCALE, out(2)))
+FORCEFUL = TerminateRequest(termination_type=TerminationType.FORCEFUL)
+
+FLOWS = {
+    "instantiate": Flow(OperationType.INSTANTIATE, INSTANTIATE, State.COMPLETED),
+    "scale out": Flow(OperationType.SCALE, out(2), State.COMPLETED, MADE),
+    "scale in": Flow(OperationType.SCALE, back(2), State.COMPLETED, GROWN),
+    "heal": Flow(OperationType.HEAL, HealRequest(), State.COMPLETED, MADE),
+    "terminate": Flow(OperationType.TERMINATE, FORCEFUL, State.COMPLETED, MADE),
+    "rollback of instantiate": Flow(OperationType.INSTANTIATE, INSTANTIATE, State.ROLLED_BACK, roll_back=True),
+    "rollback of scale out": Flow(OperationType.SCALE, out(2), State.ROLLED_BACK, MADE, roll_back=True),
+}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A stopped Slipway just before a flow: its directory and database, to be copied for each boundary."""
+
+    settings: Settings
+    instance_id: str
+    operation_id: str
+    boundaries: tuple[tuple[str, str], ...]
+
+
+@pytest.mark.parametrize("name", list(FLOWS))
+async def test_killed_at_every_boundary_the_operation_ends_and_records_agree_with_the_vim(
+    name: str, database_url: URL, copied: Callable[[Settings, Path], Settings], tmp_path: Path
+) -> None:
+    flow = FLOWS[name]
+    url = None if database_url.get_backend_name() == "sqlite" else database_url.render_as_string(hide_password=False)
+    prepared = await prepare(flow, settings_in(tmp_path / "prepared", url, lease_seconds=LEASE))
+    assert len(prepared.boundaries) > 6
+    for number, (edge, step_id) in enumerate(prepared.boundaries):
+        settings = copied(prepared.settings, tmp_path / f"case{number}")
+        killed = await in_a_process(settings, prepared.operation_id, edge, step_id)
+        assert killed == -signal.SIGKILL, f"not killed {edge} {step_id!r}: the boundary was never reached"
+        assert await in_a_process(settings, prepared.operation_id) == 0, f"no end after a kill {edge} {step_id!r}"
+        try:
+            await check(flow, settings, prepared)
+        except AssertionError as error:
+            raise AssertionError(f"after a kill {edge} {step_id!r}: {error}") from error
+
+
+async def prepare(flow: Flow, settings: Settings) -> Prepared:
+    async with rig_in(settings) as rig:
+        instance_id = await rig.create()
+        for kind, request in flow.before:
+            assert (await rig.run(kind, instance_id, request)).operation_state is State.COMPLETED
+        plan = await rig.slipway.lcm.preview(flow.kind, instance_id, flow.request)
+        touched = [step.id for step in plan.steps]
+        if flow.roll_back:
+            return await prepare_rollback(rig, flow, instance_id, touched)
+    async with rig_in(settings, working=False) as rig:
+        accepted = await rig.slipway.lcm.begin(flow.kind, instance_id, flow.request)
+    return Prepared(settings, instance_id, accepted.id, boundaries(touched))
+
+
+async def prepare_rollback(rig: Rig, flow: Flow, instance_id: str, touched: list[str]) -> Prepared:
+    """The last machine's making fails for good, and somebody decides to roll back: nothing of that has run yet."""
+    last = touched[-1]
+    slot = last.removeprefix("make machine ")
+    fault = Rule(call="make_machine", machine=slot, kind=RuleKind.ERROR, fault=VimFault.PERMANENT)
+    await rig.slipway.simulated.set_rules(SIMULATED_VIM, [fault])
+    failed = await rig.run(flow.kind, instance_id, flow.request)
+    assert failed.operation_state is State.FAILED_TEMP
+    await rig.slipway.simulated.clear(SIMULATED_VIM)
+    if rig.slipway.worker:
+        await rig.slipway.worker.leave(grace=5)
+    actions = rig.slipway.drivers.actions()
+    await rig.slipway.database.write(decisions.roll_back, failed.id, actions)
+    return Prepared(rig.slipway.settings, instance_id, failed.id, boundaries(touched, planning=False))
+
+
+def boundaries(step_ids: list[str], *, planning: bool = True) -> tuple[tuple[str, str], ...]:
+    around = [(edge, step_id) for step_id in step_ids for edge in ("before", "worked", "after")]
+    return ((("after", "plan"),) if planning else ()) + (*around, ("before", "settle"), ("after", "settle"))
+
+
+async def check(flow: Flow, settings: Settings, prepared: Prepared) -> None:
+    async with rig_in(settings, working=False) as rig:
+        operation = await rig.rest(prepared.operation_id)
+        assert operation.operation_state is flow.ends, operation.error
+        vnf = (await rig.instance(prepared.instance_id)).vnf
+        inventory = await rig.inventory()
+        assert set(inventory) <= {prepared.instance_id}
+        assert_agreement(vnf.instantiated_vnf_info, inventory.get(prepared.instance_id))
+
+
+async def in_a_process(settings: Settings, operation_id: str, edge: str = "", step_id: str = "") -> int | None:
+    """Run the worker until the operation rests, killed at the boundary if one is named. The exit code."""
+    process = forks.Process(target=work, args=(settings, operation_id, edge, step_id))
+    process.start()
+    await asyncio.to_thread(process.join, 60)
+    code = process.exitcode
+    process.close()
+    return code
+
+
+@pytest.fixture
+def copied(request: pytest.FixtureRequest, database_url: URL) -> Iterator[Callable[[Settings, Path], Settings]]:
+    """Copies a stopped Slipway: the data directory, and on PostgreSQL the database, too."""
+    made: list[str] = []
+
+    def copy(settings: Settings, directory: Path) -> Settings:
+        shutil.copytree(settings.data_dir, directory)
+        if settings.database_url is None:
+            return settings_in(directory, lease_seconds=LEASE)
+        made.append(f"crash_{uuid4().hex}")
+        administer(database_url, f"CREATE DATABASE {made[-1]} TEMPLATE {database_url.database}")
+        url = database_url.set(database=made[-1]).render_as_string(hide_password=False)
+        return settings_in(directory, url, lease_seconds=LEASE)
+
+    yield copy
+    for name in made:
+        administer(database_url, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def administer(url: URL, statement: str) -> None:
+    plain = url.set(database="postgres").render_as_string(hide_password=False)
+    with psycopg.connect(plain, autocommit=True) as connection:
+        connection.execute(statement.encode())
