@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 from sqlalchemy import (
+    JSON,
     ColumnElement,
     Dialect,
     FromClause,
@@ -23,7 +24,6 @@ from sqlalchemy import (
     null,
     type_coerce,
 )
-from sqlalchemy.dialects.postgresql import JSONB
 
 from slipway.model.attributes import Each
 
@@ -52,7 +52,7 @@ class Place(Protocol):
 
 def document(doc: ColumnElement[Any], dialect: Dialect) -> Place:
     if dialect.name == "postgresql":
-        return _Postgresql(type_coerce(doc, JSONB))
+        return _Postgresql(type_coerce(doc, JSON))
     return _Sqlite(type_coerce(doc, Text), "$")
 
 
@@ -122,7 +122,7 @@ class _Postgresql(msgspec.Struct, frozen=True):
     value: ColumnElement[Any]
 
     def member(self, name: str) -> Place:
-        return _Postgresql(self.value.op("->", return_type=JSONB())(literal(name, Text)))
+        return _Postgresql(self.value.op("->", return_type=JSON())(literal(name, Text)))
 
     def keys(self) -> tuple[FromClause, Scalars]:
         rows = func.jsonb_object_keys(self._if("object")).table_valued("key").render_derived()
@@ -133,12 +133,12 @@ class _Postgresql(msgspec.Struct, frozen=True):
             rows = func.jsonb_array_elements(self._if("array")).table_valued("value")
         else:
             rows = func.jsonb_each(self._if("object")).table_valued("key", "value")
-        return rows, _Postgresql(type_coerce(rows.c.value, JSONB))
+        return rows, _Postgresql(type_coerce(rows.c.value, JSON))
 
     def items_or_itself(self) -> tuple[FromClause, Scalars]:
         items = case((func.jsonb_typeof(self.value) == "array", self.value), else_=func.jsonb_build_array(self.value))
         rows = func.jsonb_array_elements(items).table_valued("value")
-        return rows, _Postgresql(type_coerce(rows.c.value, JSONB)).scalars()
+        return rows, _Postgresql(type_coerce(rows.c.value, JSON)).scalars()
 
     def scalars(self) -> Scalars:
         text = self.value.op("#>>", return_type=Text())(literal_column("'{}'"))

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Dialect, Table, Text, case, cast, func, literal, type_coerce
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import JSON, ColumnElement, Dialect, Table, Text, case, cast, func, literal, type_coerce
 
 from slipway.model.attributes import Attribute, attributes_of
 from slipway.model.instance import VnfInstance
@@ -37,12 +36,12 @@ class Resource(msgspec.Struct, frozen=True):
         """The document as JSON text, less some of its top-level attributes: nobody in Python looks into it."""
         doc = self.table.c.doc
         if dialect.name == "postgresql":
-            binary: ColumnElement[Any] = type_coerce(doc, JSONB)
+            binary: ColumnElement[Any] = type_coerce(doc, JSON)
             if self.table is packages:
                 usage = func.jsonb_build_object(literal("usageState", Text), cast(USAGE_STATE, Text))
-                binary = binary.op("||", return_type=JSONB())(usage)
+                binary = binary.op("||", return_type=JSON())(usage)
             for name in without:
-                binary = binary.op("-", return_type=JSONB())(literal(name, Text))
+                binary = binary.op("-", return_type=JSON())(literal(name, Text))
             return cast(binary, Text)
         text: ColumnElement[str] = type_coerce(doc, Text)
         if self.table is packages:
