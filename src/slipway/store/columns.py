@@ -6,11 +6,12 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import JSON
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
-from sqlalchemy.types import Float, TypeDecorator, TypeEngine
+from sqlalchemy.types import Float, TypeDecorator
 
 
 class Document(TypeDecorator[Any]):
@@ -19,20 +20,13 @@ class Document(TypeDecorator[Any]):
     The engine is made with identity (de)serialisers (database.py): msgspec does that work here, once.
     """
 
-    impl = JSON(none_as_null=True)
+    impl = JSON(none_as_null=True).with_variant(JSONB(none_as_null=True), "postgresql")
     cache_ok = True
 
     def __init__(self, kind: Any) -> None:
         super().__init__()
         self.kind = kind
         self._decode = msgspec.json.Decoder(kind).decode
-
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        if dialect.name != "postgresql":
-            return dialect.type_descriptor(JSON(none_as_null=True))
-        from sqlalchemy.dialects.postgresql import JSONB  # a tenth of a second that SQLite's users need not wait
-
-        return dialect.type_descriptor(JSONB(none_as_null=True))
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
         return None if value is None else msgspec.json.encode(value).decode()
