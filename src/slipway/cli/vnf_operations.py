@@ -1,0 +1,165 @@
+"""`slipway vnf instantiate|scale|heal|terminate|modify`: from options to the standard's request, then to begin.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from slipway.cli.assignments import FILE_HINT, assignments, read_mapping
+from slipway.cli.begin import Name, Params, Plan, Wait, begin, follow, vnfc_ids
+from slipway.cli.lookup import find_vnf
+from slipway.cli.paths import INSTANCES, inside
+from slipway.cli.session import Session, command
+from slipway.cli.vnf import app
+
+ParamsFile = Annotated[
+    Path | None,
+    typer.Option("--params", metavar="FILE", help=f"Additional parameters in YAML or JSON; {FILE_HINT}."),
+]
+WholeRequest = Annotated[
+    Path | None,
+    typer.Option("--request", metavar="FILE", help=f"The standard's whole request in YAML or JSON; {FILE_HINT}."),
+]
+
+
+@command(app, "instantiate", example="slipway vnf instantiate mycluster --flavour simple --vim lab --plan")
+def instantiate(
+    session: Session,
+    name: Name,
+    flavour: Annotated[str | None, typer.Option(help="The deployment flavour.")] = None,
+    level: Annotated[str | None, typer.Option(help="The instantiation level; or the flavour's default.")] = None,
+    vim: Annotated[str | None, typer.Option(help="A registered VIM, by name or id; or the default one.")] = None,
+    param: Params = None,
+    params: ParamsFile = None,
+    request: WholeRequest = None,
+    plan: Plan = False,
+    wait: Wait = True,
+) -> int:
+    """Bring a VNF to life. What options say goes before what --request says."""
+    body = read_mapping(request, "--request") if request else {}
+    if flavour:
+        body["flavourId"] = flavour
+    if "flavourId" not in body:
+        raise typer.BadParameter("a flavour is needed, here or in --request.", param_hint="--flavour")
+    if level:
+        body["instantiationLevelId"] = level
+    if vim:
+        body["vimConnectionInfo"] = {"vim": {"vimId": vim}}
+    _add_params(body, param, params)
+    return begin(session, find_vnf(session.client, name).body, "instantiate", body, plan=plan, wait=wait)
+
+
+@command(app, "terminate", example="slipway vnf terminate mycluster --graceful --timeout 60")
+def terminate(
+    session: Session,
+    name: Name,
+    forceful: Annotated[
+        bool | None,
+        typer.Option("--forceful/--graceful", help="At once, or after leaving service; graceful if unsaid."),
+    ] = None,
+    timeout: Annotated[int | None, typer.Option(min=1, help="Seconds for leaving service; graceful only.")] = None,
+    param: Params = None,
+    plan: Plan = False,
+    wait: Wait = True,
+) -> int:
+    """Remove everything that runs. The record stays until `slipway vnf delete`."""
+    if forceful and timeout is not None:
+        raise typer.BadParameter("a forceful termination waits for nothing.", param_hint="--timeout")
+    body: dict[str, Any] = {"terminationType": "FORCEFUL" if forceful else "GRACEFUL"}
+    if timeout is not None:
+        body["gracefulTerminationTimeout"] = timeout
+    _add_params(body, param)
+    return begin(session, find_vnf(session.client, name).body, "terminate", body, plan=plan, wait=wait)
+
+
+@command(app, "scale", example="slipway vnf scale mycluster --aspect workers --out --steps 2")
+def scale(
+    session: Session,
+    name: Name,
+    aspect: Annotated[str, typer.Option(help="What to scale: an aspect of the VNFD.")],
+    out: Annotated[bool, typer.Option("--out/--in", help="Grow or shrink.")] = True,
+    steps: Annotated[int, typer.Option(min=1, help="By how many steps.")] = 1,
+    param: Params = None,
+    plan: Plan = False,
+    wait: Wait = True,
+) -> int:
+    """Add or remove VNFCs, step by step of an aspect."""
+    body: dict[str, Any] = {
+        "type": "SCALE_OUT" if out else "SCALE_IN",
+        "aspectId": aspect,
+        "numberOfSteps": steps,
+    }
+    _add_params(body, param)
+    return begin(session, find_vnf(session.client, name).body, "scale", body, plan=plan, wait=wait)
+
+
+@command(app, "heal", example="slipway vnf heal mycluster --vnfc workerNode-1 --cause 'disk failed'")
+def heal(
+    session: Session,
+    name: Name,
+    vnfc: Annotated[
+        list[str] | None, typer.Option(metavar="VNFC", help="A VNFC's id or machine name; repeatable; all if unsaid.")
+    ] = None,
+    all_resources: Annotated[
+        bool,
+        typer.Option("--all-resources", help="Make ports, volumes and networks anew, too. Volumes lose their data."),
+    ] = False,
+    cause: Annotated[str | None, typer.Option(help="Why, for the record.")] = None,
+    param: Params = None,
+    plan: Plan = False,
+    wait: Wait = True,
+) -> int:
+    """Make broken VNFCs anew in their places."""
+    vnf = find_vnf(session.client, name).body
+    body: dict[str, Any] = {}
+    if vnfc:
+        body["vnfcInstanceId"] = vnfc_ids(vnf, vnfc)
+    if cause is not None:
+        body["cause"] = cause
+    _add_params(body, param)
+    if all_resources:
+        body.setdefault("additionalParams", {})["all"] = True
+    return begin(session, vnf, "heal", body, plan=plan, wait=wait)
+
+
+@command(app, "modify", example="slipway vnf modify mycluster --description 'the test cluster' --metadata team=core")
+def modify(
+    session: Session,
+    name: Name,
+    new_name: Annotated[str | None, typer.Option("--name", help="A new name.")] = None,
+    description: Annotated[str | None, typer.Option(help="A new description.")] = None,
+    metadata: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Metadata to set; null removes; repeatable.")
+    ] = None,
+    prop: Annotated[
+        list[str] | None,
+        typer.Option("--property", metavar="KEY=VALUE", help="A configurable property; null removes; repeatable."),
+    ] = None,
+    wait: Wait = True,
+) -> int:
+    """Change a VNF's record, unless somebody else changed it meanwhile."""
+    body: dict[str, Any] = {}
+    if new_name is not None:
+        body["vnfInstanceName"] = new_name
+    if description is not None:
+        body["vnfInstanceDescription"] = description
+    if metadata:
+        body["metadata"] = assignments(metadata, "--metadata")
+    if prop:
+        body["vnfConfigurableProperties"] = assignments(prop, "--property")
+    if not body:
+        raise typer.BadParameter("say what to change: --name, --description, --metadata or --property.")
+    vnf = find_vnf(session.client, name)
+    answer = session.client.patch(inside(INSTANCES, vnf.body["id"]), body, etag=vnf.etag)
+    return follow(session, answer.made, wait=wait)
+
+
+def _add_params(body: dict[str, Any], given: list[str] | None, file: Path | None = None) -> None:
+    """The file, then single parameters over it."""
+    params = body.get("additionalParams") or {}
+    if file:
+        params = params | read_mapping(file, "--params")
+    if params := params | assignments(given, "--param"):
+        body["additionalParams"] = params
