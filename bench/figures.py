@@ -1,0 +1,42 @@
+"""The peer's figures, our goals, and how a measurement is printed beside them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Figure:
+    what: str
+    unit: str
+    peer: float
+    goal: float
+    more_is_better: bool = False
+
+    def line(self, measured: float) -> str:
+        ratio = measured / self.peer if self.more_is_better else self.peer / measured
+        reached = measured >= self.goal if self.more_is_better else measured <= self.goal
+        sign = ">=" if self.more_is_better else "<"
+        return (
+            f"{self.what:<52} {measured:>9.4g} {self.unit:<6} peer {self.peer:>7g}  {ratio:>7.1f} times better  "
+            f"goal {sign} {self.goal:g}: {'reached' if reached else 'NOT reached'}"
+        )
+
+
+START = Figure("start until the first 200 (median of 5)", "s", 10.0, 2.0)
+RSS = Figure("RSS idle, all processes", "MiB", 768, 150)
+GET_ONE = Figure("GET one instance, 32 clients", "req/s", 75, 1500, more_is_better=True)
+GET_LIST = Figure("GET list of 1000 instances, all in one answer", "req/s", 19, 200, more_is_better=True)
+CREATE = Figure("POST create, 32 clients", "req/s", 3.9, 200, more_is_better=True)
+INSTANTIATE = Figure("instantiate, request until COMPLETED (median)", "s", 0.55, 0.05)
+OPERATIONS = Figure("operations a second, one worker", "op/s", 1.75, 20, more_is_better=True)
+FIFTY = Figure("50 instantiates at once, median", "s", 23.7, 3.0)
+FIRST_PAGE = Figure("first page of 50,000 op-occs", "s", 14.0, 0.2)
+ONBOARDING = Figure("onboarding the sample cluster package, wall", "s", 2.0, 0.1)
+ONBOARDING_CPU = Figure("onboarding the sample cluster package, CPU", "s", 2.0, 0.1)
+
+
+def machine() -> str:
+    one, five, fifteen = os.getloadavg()
+    return f"{os.cpu_count()} cores, load {one:.2f} {five:.2f} {fifteen:.2f}"
