@@ -23,7 +23,7 @@ from slipway.store.database import Database
 from slipway.store.migrate import upgrade
 
 LAB = Path(__file__).parents[1] / "lab" / "postgres"
-PLACE = "SLIPWAY_TEST_POSTGRES"  # the server's directory, inherited by xdist's workers
+PLACE = "POSTGRES_OF_THIS_TEST_RUN"  # the server's directory, inherited by xdist's workers
 TEMPLATE = "migrated"
 
 

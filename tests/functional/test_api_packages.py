@@ -1,0 +1,206 @@
+"""VNF packages over HTTP: from nothing to enabled, and back; broken and broken-off uploads; parts of the content."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import zipfile
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway.api.application import make_app
+from slipway.store.database import Database
+from tests.unit.api.world import BASE_URL, PACKAGES, TOKEN, World, a_world, sample_csar
+
+ZIP = {"Content-Type": "application/zip"}
+DISABLED = {"operationalState": "DISABLED"}
+
+
+@pytest.fixture
+async def world(database: Database, tmp_path: Path) -> AsyncIterator[World]:
+    async with a_world(database, tmp_path, max_package_bytes=1_000_000) as world:
+        yield world
+
+
+async def created(world: World) -> str:
+    answer = await world.call("POST", PACKAGES, 201, json={"userDefinedData": {"by": "me"}})
+    assert answer.headers["location"] == f"{BASE_URL}{PACKAGES}/{answer.json()['id']}"
+    return f"{PACKAGES}/{answer.json()['id']}"
+
+
+def left_behind(world: World) -> list[str]:
+    return sorted(path.name for path in (world.directory / "packages").iterdir())
+
+
+async def test_a_package_comes_and_goes(world: World) -> None:
+    package = await world.onboard()
+    assert (package["onboardingState"], package["operationalState"]) == ("ONBOARDED", "ENABLED")
+    assert package["checksum"]["hash"]
+    assert "vnfd" in package["_links"]
+    where = f"{PACKAGES}/{package['id']}"
+
+    instance_id = await world.create(package["vnfdId"])
+    assert (await world.call("GET", where, 200)).json()["usageState"] == "IN_USE"
+    await world.call("DELETE", where, 409)
+    await world.call("DELETE", f"/vnflcm/v2/vnf_instances/{instance_id}", 204)
+
+    assert "DISABLED" in (await world.call("DELETE", where, 409)).json()["detail"]
+    assert (await world.call("PATCH", where, 200, json=DISABLED)).json() == DISABLED
+    await world.call("PATCH", where, 409, json=DISABLED)
+    await world.call("POST", "/vnflcm/v2/vnf_instances", 422, json={"vnfdId": package["vnfdId"]})
+    await world.call("DELETE", where, 204)
+    await world.call("GET", where, 404)
+    assert left_behind(world) == []
+
+
+async def test_user_data_are_merged(world: World) -> None:
+    where = await created(world)
+    await world.call("PATCH", where, 200, json={"userDefinedData": {"by": None, "for": "you"}})
+    assert (await world.call("GET", where, 200)).json()["userDefinedData"] == {"for": "you"}
+    await world.call("PATCH", where, 409, json={"operationalState": "ENABLED"})
+    await world.call("PATCH", where, 400, json={})
+    await world.call("PATCH", where, 400, json={"operationalState": "MAYBE"})
+
+
+async def test_a_broken_package_says_what_is_wrong_and_can_be_sent_again(world: World) -> None:
+    where = await created(world)
+    await world.call("PUT", f"{where}/package_content", 202, content=b"this is no ZIP", headers=ZIP)
+    shown = (await world.call("GET", where, 200)).json()
+    assert shown["onboardingState"] == "CREATED"
+    assert shown["onboardingFailureDetails"]["status"] == 422
+    assert left_behind(world) == []
+    for part in ("package_content", "vnfd", "artifacts/x", "manifest"):
+        headers = {"Accept": "*/*"}
+        await world.call("GET", f"{where}/{part}", 409, headers=headers)
+    content = sample_csar(world.directory).read_bytes()
+    await world.call("PUT", f"{where}/package_content", 202, content=content, headers=ZIP)
+    shown = (await world.call("GET", where, 200)).json()
+    assert shown["onboardingState"] == "ONBOARDED"
+    assert "onboardingFailureDetails" not in shown
+    await world.call("PUT", f"{where}/package_content", 409, content=content, headers=ZIP)
+
+
+async def test_the_same_vnfd_twice_is_refused(world: World) -> None:
+    first = await world.onboard()
+    second = await world.onboard()
+    assert second["onboardingState"] == "CREATED"
+    assert first["id"] in second["onboardingFailureDetails"]["detail"]
+    assert left_behind(world) == [f"{first['id']}.csar"]
+
+
+async def test_of_parallel_uploads_one_is_taken(world: World) -> None:
+    where = await created(world)
+    content = sample_csar(world.directory).read_bytes()
+    put = [world.client.put(f"{where}/package_content", content=content, headers=ZIP) for _ in range(8)]
+    assert Counter(answer.status_code for answer in await asyncio.gather(*put)) == {202: 1, 409: 7}
+    assert (await world.call("GET", where, 200)).json()["onboardingState"] == "ONBOARDED"
+
+
+async def test_an_upload_over_the_limit_or_of_another_type_is_refused(world: World) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        for _ in range(200):
+            yield b"x" * 10_000
+
+    where = await created(world)
+    await world.call("PUT", f"{where}/package_content", 413, content=endless(), headers=ZIP)
+    shown = (await world.call("GET", where, 200)).json()
+    assert shown["onboardingState"] == "CREATED"
+    assert shown["onboardingFailureDetails"]["status"] == 413
+    assert "1000000 bytes" in shown["onboardingFailureDetails"]["detail"]
+    assert left_behind(world) == []
+    await world.call("PUT", f"{where}/package_content", 415, content=b"x", headers={"Content-Type": "text/plain"})
+    await world.call("PUT", f"{PACKAGES}/none/package_content", 404, content=b"x", headers=ZIP)
+
+
+async def test_an_upload_whose_sender_goes_away_is_undone(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    where = await created(world)
+    events: Iterator[dict[str, Any]] = iter(
+        [{"type": "http.request", "body": b"PK", "more_body": True}, {"type": "http.disconnect"}]
+    )
+    headers = {"x-auth-token": TOKEN, "content-type": "application/zip"}
+    scope = {
+        "type": "http", "method": "PUT", "path": f"{where}/package_content", "query_string": b"", "root_path": "",
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }  # fmt: skip
+
+    async def receive() -> dict[str, Any]:
+        return next(events)
+
+    async def send(message: dict[str, Any]) -> None:
+        pass
+
+    app: Any = make_app(world.services)
+    await app(scope, receive, send)
+    assert (await world.call("GET", where, 200)).json()["onboardingState"] == "CREATED"
+    assert left_behind(world) == []
+    assert not caplog.records
+
+
+async def test_a_killed_upload_is_mended_at_the_next_start(world: World) -> None:
+    where = await created(world)
+    package_id = where.rsplit("/", 1)[1]
+    started, never = asyncio.Event(), asyncio.Event()
+
+    async def stalled() -> AsyncIterator[bytes]:
+        yield b"x"
+        started.set()
+        await never.wait()
+
+    upload = asyncio.create_task(world.services.onboarding.upload(package_id, stalled()))
+    await started.wait()
+    await world.call("DELETE", where, 409)
+    orphan = world.directory / "packages" / "0000.csar"
+    orphan.touch()
+    await world.services.onboarding.recover(alone=False)
+    assert (await world.call("GET", where, 200)).json()["onboardingState"] == "UPLOADING", "somebody may be at it"
+    old = world.directory / "packages" / f".incoming-{package_id}"
+    os.utime(old, (0, 0))
+    await world.services.onboarding.recover(alone=False)
+    shown = (await world.call("GET", where, 200)).json()
+    assert shown["onboardingState"] == "CREATED"
+    assert "again" in shown["onboardingFailureDetails"]["detail"]
+    assert left_behind(world) == []
+    upload.cancel()
+    await asyncio.gather(upload, return_exceptions=True)
+    await world.services.onboarding.recover(alone=True)
+    await world.call("DELETE", where, 204)
+
+
+async def test_content_comes_whole_or_in_part(world: World) -> None:
+    package = await world.onboard()
+    path = f"{PACKAGES}/{package['id']}/package_content"
+    content = sample_csar(world.directory).read_bytes()
+    whole = await world.call("GET", path, 200)
+    assert whole.content == content
+    assert whole.headers["accept-ranges"] == "bytes"
+    for asked, part in (("bytes=0-9", content[:10]), ("bytes=10-", content[10:]), ("bytes=-7", content[-7:])):
+        answer = await world.call("GET", path, 206, headers={"Range": asked})
+        assert answer.content == part
+        assert answer.headers["content-range"].endswith(f"/{len(content)}")
+    beyond = await world.call("GET", path, 416, headers={"Range": f"bytes={len(content)}-"})
+    assert beyond.headers["content-range"] == f"bytes */{len(content)}"
+    await world.call("GET", path, 200, headers={"Range": "bytes=5-1"})
+    await world.call("GET", path, 406, headers={"Accept": "text/plain"})
+
+
+async def test_the_vnfd_and_the_artifacts_can_be_read(world: World) -> None:
+    package = await world.onboard()
+    where = f"{PACKAGES}/{package['id']}"
+    vnfd = await world.call("GET", f"{where}/vnfd", 200)
+    with zipfile.ZipFile(io.BytesIO(vnfd.content)) as archive:
+        assert any(name.endswith(".vnfd.yaml") for name in archive.namelist())
+    await world.call("GET", f"{where}/vnfd", 406, headers={"Accept": "text/plain"})
+    await world.call("GET", f"{where}/vnfd", 406, headers={"Accept": "image/png"})
+    for name in ("none.sh", "../../secrets.key", "%2e%2e/secrets.key", "/etc/passwd"):
+        await world.call("GET", f"{where}/artifacts/{name}", 404)
+    for artifact in package.get("additionalArtifacts", ()):
+        got = await world.call("GET", f"{where}/artifacts/{artifact['artifactPath']}", 200)
+        assert len(got.content) == artifact["sizeBytes"]
+        if artifact["sizeBytes"] > 3:
+            path = f"{where}/artifacts/{artifact['artifactPath']}"
+            assert (await world.call("GET", path, 206, headers={"Range": "bytes=1-3"})).content == got.content[1:4]

@@ -1,0 +1,148 @@
+"""Registered VIMs over HTTP: their secrets go in and never come out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway.lcm.vim_registry import VimRegistry
+from slipway.model.action import Action, Connection
+from slipway.model.errors import VimError, VimFault
+from slipway.model.machine import Found, Wanted
+from slipway.model.plan import Plan
+from slipway.store.database import Database
+from slipway.store.secrets import Vault
+from slipway.vim.contract import Capabilities
+from slipway.vim.registry import Drivers
+from tests.unit.api.world import LCM, World, a_world
+
+VIMS = "/slipway/v1/vims"
+PASSWORD = "quite-a-secret"
+
+
+@pytest.fixture
+async def world(database: Database, tmp_path: Path) -> AsyncIterator[World]:
+    async with a_world(database, tmp_path) as world:
+        yield world
+
+
+async def test_credentials_are_never_shown(world: World) -> None:
+    access = {"username": "me", "password": PASSWORD, "somethingNew": PASSWORD}
+    vim = await world.add_vim(accessInfo=access)
+    answers = [
+        await world.call("GET", f"{VIMS}/sim", 200),
+        await world.call("GET", f"{VIMS}/{vim['id']}", 200),
+        await world.call("GET", VIMS, 200),
+        await world.call("GET", f"{VIMS}?all_fields", 200),
+        await world.call("GET", f"{VIMS}?fields=accessInfo", 200),
+        await world.call("PATCH", f"{VIMS}/sim", 200, json={"accessInfo": {"username": "you"}}),
+    ]
+    for answer in answers:
+        assert PASSWORD not in answer.text
+        assert "$secret" not in answer.text
+        assert "username" in answer.text
+    _, connection = await world.services.vims.reached("sim")
+    assert connection.access_info == {**access, "username": "you"}
+
+
+async def test_a_vim_is_changed_by_merge_patch(world: World) -> None:
+    await world.add_vim(description="first", accessInfo={"password": PASSWORD})
+    patch = {"description": None, "name": "other", "accessInfo": {"password": "new"}, "isDefault": False}
+    changed = (await world.call("PATCH", f"{VIMS}/sim", 200, json=patch)).json()
+    assert changed["name"] == "other"
+    assert "description" not in changed
+    _, connection = await world.services.vims.reached("other")
+    assert connection.access_info == {"password": "new"}
+    await world.call("PATCH", f"{VIMS}/other", 400, json={"vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3"})
+    await world.call("PATCH", f"{VIMS}/other", 400, json={"name": None})
+    await world.call("PATCH", f"{VIMS}/other", 400, json={"interfaceInfo": {"endpoint": "http://elsewhere"}})
+    await world.call("PATCH", f"{VIMS}/other", 400, json={"accessInfo": {"password": {"$secret": "x"}}})
+    await world.call("PATCH", f"{VIMS}/sim", 404, json={})
+
+
+async def test_a_wrong_vim_is_refused(world: World) -> None:
+    await world.add_vim()
+    body = {"name": "sim", "vimType": "SLIPWAY.SIMULATED.V_1", "interfaceInfo": {"endpoint": "sim://two"}}
+    await world.call("POST", VIMS, 409, json=body)
+    await world.call("POST", VIMS, 400, json={**body, "name": "b", "vimType": "NO.SUCH"})
+    await world.call("POST", VIMS, 400, json={**body, "name": "b", "interfaceInfo": {"endpoint": "sim://../x"}})
+    await world.call("POST", VIMS, 400, json={**body, "name": ""})
+    assert len((await world.call("GET", VIMS, 200)).json()) == 1
+
+
+async def test_a_vim_in_use_stays(world: World) -> None:
+    instance_id = await world.instantiated()
+    assert instance_id in (await world.call("DELETE", f"{VIMS}/sim", 409)).json()["detail"]
+    await world.run(instance_id, "terminate", {"terminationType": "FORCEFUL"})
+    await world.call("DELETE", f"{VIMS}/sim", 204)
+    await world.call("DELETE", f"{VIMS}/sim", 404)
+    await world.call("POST", f"{LCM}/vnf_instances/{instance_id}/instantiate", 400, json={"flavourId": "simple"})
+
+
+class Elsewhere:
+    """A driver of another type: nothing but its name and an open door."""
+
+    vim_type = "ELSEWHERE.V_1"
+    capabilities = Capabilities()
+    actions: tuple[Action[Any], ...] = ()
+
+    def validate(self, connection: Connection) -> None:
+        pass
+
+    async def register(self, connection: Connection) -> None:
+        if connection.extra.get("broken"):
+            raise VimError("It does not want to.", VimFault.PERMANENT)
+
+    async def check(self, connection: Connection) -> str:
+        return "there"
+
+    async def find(self, connection: Connection, instance_id: str) -> Found:
+        return Found()
+
+    def steps_towards(self, wanted: Wanted, found: Found) -> Plan:
+        return Plan()
+
+
+async def test_rules_are_for_simulated_vims_only(database: Database, tmp_path: Path) -> None:
+    vims = VimRegistry(database, Vault(tmp_path / "key"), Drivers([Elsewhere()]))
+    async with a_world(database, tmp_path, vims=vims) as world:
+        await world.call("POST", VIMS, 201, json={"name": "far", "vimType": "ELSEWHERE.V_1"})
+        assert (await world.call("POST", f"{VIMS}/far/check", 200)).json() == {
+            "ok": True, "detail": "there", "fault": None
+        }  # fmt: skip
+        for method, body in (("GET", None), ("PUT", []), ("DELETE", None)):
+            await world.call(method, f"{VIMS}/far/rules", 409, json=body)
+
+
+async def test_a_vim_that_can_not_be_registered_leaves_nothing(database: Database, tmp_path: Path) -> None:
+    vims = VimRegistry(database, Vault(tmp_path / "key"), Drivers([Elsewhere()]))
+    async with a_world(database, tmp_path, vims=vims) as world:
+        body = {"name": "far", "vimType": "ELSEWHERE.V_1", "extra": {"broken": True}}
+        await world.call("POST", VIMS, 502, json=body)
+        assert (await world.call("GET", VIMS, 200)).json() == []
+
+
+async def test_check_says_how_the_vim_is(world: World) -> None:
+    await world.add_vim()
+    assert (await world.call("POST", f"{VIMS}/sim/check", 200)).json()["ok"] is True
+    rule = {"kind": "error", "call": "check", "fault": "auth", "message": "wrong password"}
+    await world.call("PUT", f"{VIMS}/sim/rules", 200, json=[rule])
+    bad = (await world.call("POST", f"{VIMS}/sim/check", 200)).json()
+    assert (bad["ok"], bad["fault"]) == (False, "auth")
+    assert "wrong password" in bad["detail"]
+
+
+async def test_secrets_of_a_request_are_not_shown_by_its_operation(world: World) -> None:
+    await world.add_vim()
+    package = await world.onboard()
+    instance_id = await world.create(package["vnfdId"])
+    params = {"ssh_password": PASSWORD, "plain": "seen"}
+    operation = await world.run(instance_id, "instantiate", {"flavourId": "simple", "additionalParams": params})
+    assert operation["operationParams"]["additionalParams"] == {"plain": "seen"}
+    listed = await world.call("GET", f"{LCM}/vnf_lcm_op_occs?all_fields", 200)
+    assert PASSWORD not in listed.text
+    assert "$secret" not in listed.text
+    assert "seen" in listed.text

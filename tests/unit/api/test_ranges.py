@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from slipway.api.problems import RangeNotSatisfiable
+from slipway.api.ranges import read_range
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("bytes=0-0", (0, 1)),
+        ("bytes=2-5", (2, 6)),
+        ("bytes=2-", (2, 10)),
+        ("bytes=-3", (7, 10)),
+        ("bytes=-30", (0, 10)),
+        ("bytes=2-99", (2, 10)),
+        ("bytes=5-2", (0, 10)),
+        ("bytes=-", (0, 10)),
+        ("bytes=0-1,3-4", (0, 10)),
+        ("lines=0-1", (0, 10)),
+        ("nonsense", (0, 10)),
+    ],
+)
+def test_a_range(header: str, expected: tuple[int, int]) -> None:
+    assert read_range(header, 10) == expected
+
+
+@pytest.mark.parametrize(
+    ("header", "size"), [("bytes=10-", 10), ("bytes=99-100", 10), ("bytes=-0", 10), ("bytes=0-", 0)]
+)
+def test_a_range_outside(header: str, size: int) -> None:
+    with pytest.raises(RangeNotSatisfiable):
+        read_range(header, size)
