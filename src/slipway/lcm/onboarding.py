@@ -26,8 +26,10 @@ from slipway.model.errors import Conflict, NotFound, PackageError, ProblemDetail
 from slipway.model.merge import merge_patch
 from slipway.model.package import OnboardingState, OperationalState, UsageState, VnfPackage
 from slipway.package.limits import DEFAULT_LIMITS, Limits
-from slipway.package.reader import Package, open_member, read_package
+from slipway.package.meta import TOSCA_META, read_meta
+from slipway.package.reader import Package, open_csar, open_member, read_package
 from slipway.package.signature import UnsignedPolicy
+from slipway.package.tosca.files import read_files
 from slipway.store import packages, tables
 from slipway.store.database import Database
 
@@ -104,8 +106,8 @@ class Onboarding:
         except (PackageError, Conflict) as refused:
             return await self._given_up(package_id, incoming, refused.problem)
         except BaseException as error:
-            detail = error.detail if isinstance(error, SlipwayError) else "The upload ended early. Repeat it."
-            await self._given_up(package_id, incoming, ProblemDetails(500, detail, "Upload broken off"))
+            broken_off = ProblemDetails(500, "The upload ended early. Repeat it.", "Upload broken off")
+            await self._given_up(package_id, incoming, error.problem if isinstance(error, SlipwayError) else broken_off)
             raise
 
     async def content(self, package_id: str) -> Path:
@@ -117,15 +119,13 @@ class Onboarding:
 
     async def vnfd(self, package_id: str) -> dict[str, bytes]:
         """The files of the VNFD by path, the entry file first."""
-        return await asyncio.to_thread(lambda path: self._read(path).vnfd_files(), await self.content(package_id))
+        return await asyncio.to_thread(self._vnfd, await self.content(package_id))
 
     async def manifest(self, package_id: str) -> bytes:
-        path = await self.content(package_id)
-        name = (await asyncio.to_thread(self._read, path)).manifest_path
-        if name is None:
+        content = await asyncio.to_thread(self._manifest, await self.content(package_id))
+        if content is None:
             raise NotFound(f"VNF package {package_id} has no manifest.")
-        with await asyncio.to_thread(open_member, path, name, self._limits) as stream:
-            return stream.read(self._limits.text_bytes)
+        return content
 
     async def artifact(self, package_id: str, name: str) -> ArtifactContent:
         """One file, if the record of the package names it."""
@@ -154,6 +154,17 @@ class Onboarding:
     def _read(self, path: Path) -> Package:
         return read_package(path, self._policy, self._trust, self._limits)
 
+    def _vnfd(self, path: Path) -> dict[str, bytes]:
+        """All was checked when it came, so that no more is read now than is asked for."""
+        with open_csar(path, self._limits) as archive:
+            names = [*read_files(archive, read_meta(archive).entry).paths(), TOSCA_META]
+            return {name: archive.read(name, self._limits.text_bytes) for name in names if name in archive}
+
+    def _manifest(self, path: Path) -> bytes | None:
+        with open_csar(path, self._limits) as archive:
+            manifest = read_meta(archive).manifest
+            return None if manifest is None else archive.read(manifest.path, self._limits.text_bytes)
+
     def _content(self, package_id: str) -> Path:
         return self._dir / f"{package_id}{CONTENT}"
 
@@ -177,8 +188,9 @@ class Onboarding:
         return stored
 
     def _recover(self, connection: Connection, alone: bool) -> None:
+        contents = list(self._dir.glob(f"*{CONTENT}"))  # before the records: what comes meanwhile is not touched
         known = {package.id: package for package in packages.list_all(connection)}
-        for path in self._dir.glob(f"*{CONTENT}"):
+        for path in contents:
             owner = known.get(path.stem)
             if owner is None or (alone and owner.onboarding_state is not OnboardingState.ONBOARDED):
                 path.unlink(missing_ok=True)

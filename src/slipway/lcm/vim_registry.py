@@ -6,7 +6,6 @@ import uuid
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
-from msgspec.structs import replace
 from sqlalchemy import Connection as DatabaseConnection
 from sqlalchemy import select
 
@@ -68,7 +67,11 @@ class VimRegistry:
         refuse_references(document)
         self._validated(document)
         vim = await self._database.write(self._insert, document)
-        await self._registered(vim)
+        try:
+            await self._registered(vim)
+        except BaseException:
+            await self._database.write(self._delete, vim.id)
+            raise
         return vim
 
     async def get(self, name: str) -> Vim:
@@ -87,7 +90,7 @@ class VimRegistry:
 
     async def check(self, name: str) -> Health:
         """Log in and look."""
-        driver, connection = await self._reached(name)
+        driver, connection = await self.reached(name)
         try:
             return Health(True, await driver.check(connection))
         except VimError as error:
@@ -105,12 +108,13 @@ class VimRegistry:
         await driver.set_rules(connection, rules)
         return rules
 
-    async def _reached(self, name: str) -> tuple[VimDriver, Connection]:
+    async def reached(self, name: str) -> tuple[VimDriver, Connection]:
+        """The driver, and all it needs to log in, in clear."""
         vim = await self.get(name)
         return self._drivers.for_type(vim.vim_type), await self._database.read(self._in_clear, vim)
 
     async def _simulated(self, name: str) -> tuple[SimulatedDriver, Connection]:
-        driver, connection = await self._reached(name)
+        driver, connection = await self.reached(name)
         if not isinstance(driver, SimulatedDriver):
             raise Conflict(f"VIM {name!r} is a {connection.vim_type}; rules are possible for simulated VIMs only.")
         return driver, connection
@@ -168,7 +172,7 @@ class VimRegistry:
 
 
 def _changeable(vim: Vim) -> dict[str, Any]:
-    document: dict[str, Any] = msgspec.to_builtins(replace(vim))
+    document: dict[str, Any] = msgspec.to_builtins(vim)
     return {name: value for name, value in document.items() if name not in ("id", "createdAt")}
 
 

@@ -1,0 +1,112 @@
+"""Bodies of requests: the right media type, readable JSON of a sane shape, and errors that name the attribute.
+
+A body is decoded once, by a typed decoder. What such a decoder lets through and later layers can't hold - nesting
+without end, integers of any length, zero characters - is looked for only where the raw bytes give a hint of it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from litestar.exceptions.http_exceptions import RequestEntityTooLarge
+
+from slipway.api.problems import UnsupportedMediaType
+from slipway.api.routing import AnyRequest
+from slipway.model.errors import BadRequest, TooLarge
+
+JSON_TYPES = ("application/json",)
+PATCH_TYPES = ("application/merge-patch+json", "application/json")
+
+DEEPEST = 64
+LARGEST_INTEGER = 2**63 - 1
+
+T = TypeVar("T")
+_LONG_NUMBER = re.compile(rb"[0-9]{19}")
+_PLACE = re.compile(r" - at `(?:key in )?\$\.?(.*)`$")
+_anything = msgspec.json.Decoder().decode
+
+
+class Body(Generic[T]):
+    """Reads bodies of one type."""
+
+    def __init__(self, kind: type[T], media_types: tuple[str, ...] = JSON_TYPES) -> None:
+        self._decode = msgspec.json.Decoder(kind).decode
+        self._media_types = media_types
+
+    async def read(self, request: AnyRequest) -> T:
+        require_media_type(request, self._media_types)
+        try:
+            return self.decoded(await request.body())
+        except RequestEntityTooLarge:
+            raise too_large(request) from None
+
+    def decoded(self, raw: bytes, within: str = "") -> T:
+        """`within` is the attribute that the document is the value of, if it is one."""
+        if not raw.strip():
+            raise BadRequest("The body is empty; JSON is wanted.")
+        try:
+            check_shape(raw)
+            return self._decode(raw)
+        except msgspec.ValidationError as error:
+            raise BadRequest(explained(error, within)) from None
+        except msgspec.DecodeError as error:
+            raise BadRequest(f"The body is not valid JSON: {error}.") from None
+        except RecursionError:
+            raise _too_deep() from None
+        except UnicodeDecodeError:
+            raise BadRequest("The body is not valid UTF-8.") from None
+
+
+def require_media_type(request: AnyRequest, possible: tuple[str, ...]) -> None:
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given not in possible:
+        what = f"Content-Type {given[:100]!r} is not possible here" if given else "The Content-Type is missing"
+        raise UnsupportedMediaType(f"{what}; possible are: {', '.join(possible)}.")
+
+
+def too_large(request: AnyRequest) -> TooLarge:
+    limit = request.route_handler.resolve_request_max_body_size()
+    return TooLarge(f"The body is larger than the {limit} bytes that are accepted here.")
+
+
+def explained(error: msgspec.ValidationError, within: str = "") -> str:
+    """msgspec's message with the attribute first: `numberOfSteps: Expected `int`, got `str`.`"""
+    message = str(error)
+    match = _PLACE.search(message)
+    inner = match[1] if match else ""
+    joint = "." if within and inner and not inner.startswith("[") else ""
+    place = f"{within}{joint}{inner}"
+    what = message[: match.start()] if match else message
+    return f"{place or 'The body'}: {what}."
+
+
+def check_shape(raw: bytes) -> None:
+    """BadRequest when the document holds what can't be stored. Of most the bytes alone show that they don't."""
+    if raw.count(b"{") + raw.count(b"[") <= DEEPEST and b"\\u0000" not in raw and not _LONG_NUMBER.search(raw):
+        return
+    waiting = [(_anything(raw), 1)]
+    while waiting:
+        value, depth = waiting.pop()
+        if depth > DEEPEST:
+            raise _too_deep()
+        if isinstance(value, dict):
+            for key, item in value.items():
+                _check_scalar(key)
+                waiting.append((item, depth + 1))
+        elif isinstance(value, list):
+            waiting += [(item, depth + 1) for item in value]
+        else:
+            _check_scalar(value)
+
+
+def _check_scalar(value: Any) -> None:
+    if isinstance(value, str) and "\0" in value:
+        raise BadRequest("The body has a zero character (\\u0000) in a text; leave it out.")
+    if isinstance(value, int) and not -LARGEST_INTEGER <= value <= LARGEST_INTEGER:
+        raise BadRequest("The body has an integer of more than 64 bits; write it as text.")
+
+
+def _too_deep() -> BadRequest:
+    return BadRequest(f"The body is nested deeper than {DEEPEST} levels.")

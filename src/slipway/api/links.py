@@ -1,0 +1,106 @@
+"""`_links`: where a resource is and what can be done with it now. Spliced into JSON text that nobody takes apart."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+
+from slipway.model.instance import InstantiationState
+from slipway.model.operation import RUNNING, State
+from slipway.model.package import OnboardingState
+
+INSTANCES = "/vnflcm/v2/vnf_instances"
+OPERATIONS = "/vnflcm/v2/vnf_lcm_op_occs"
+PACKAGES = "/vnfpkgm/v1/vnf_packages"
+VIMS = "/slipway/v1/vims"
+
+_HERE = "\x00"  # JSON text never holds it: in a template it stands for the id
+
+
+class _Head(msgspec.Struct, rename="camel"):
+    """What links depend on. All else in a document is passed over."""
+
+    id: str
+
+
+class _InstanceHead(_Head, rename="camel"):
+    instantiation_state: InstantiationState
+
+
+class _OperationHead(_Head, rename="camel"):
+    operation_state: State
+    vnf_instance_id: str
+
+
+class _PackageHead(_Head, rename="camel"):
+    onboarding_state: OnboardingState
+
+
+_AFTER = {
+    InstantiationState.NOT_INSTANTIATED: ("instantiate",),
+    InstantiationState.INSTANTIATED: ("terminate", "scale", "heal"),
+}
+_instance_head = msgspec.json.Decoder(_InstanceHead).decode
+_operation_head = msgspec.json.Decoder(_OperationHead).decode
+_package_head = msgspec.json.Decoder(_PackageHead).decode
+_head = msgspec.json.Decoder(_Head).decode
+
+
+class Links:
+    """Each method gives the JSON object of one document's links."""
+
+    def __init__(self, base_url: str) -> None:
+        base = base_url.rstrip("/")
+        self.instances = base + INSTANCES
+        self.operations = base + OPERATIONS
+        self.packages = base + PACKAGES
+        self.vims = base + VIMS
+        self._instance_links = {
+            state: _template(self.instances, {"self": "", **{action: f"/{action}" for action in actions}})
+            for state, actions in _AFTER.items()
+        }
+        decide = {"retry": "/retry", "rollback": "/rollback", "fail": "/fail"}
+        self._operation_links = {
+            state: _template(
+                self.operations,
+                {
+                    "self": "",
+                    **(decide if state is State.FAILED_TEMP else {}),
+                    **({"cancel": "/cancel"} if state in RUNNING else {}),
+                },
+            )
+            for state in State
+        }
+        content = {"self": "", "packageContent": "/package_content"}
+        self._package_links = {
+            state: _template(self.packages, content | ({"vnfd": "/vnfd"} if state is OnboardingState.ONBOARDED else {}))
+            for state in OnboardingState
+        }
+        self._vim_links = _template(self.vims, {"self": ""})
+
+    def instance(self, document: bytes | str) -> str:
+        head = _instance_head(document)
+        return self._instance_links[head.instantiation_state].replace(_HERE, head.id)
+
+    def operation(self, document: bytes | str) -> str:
+        head = _operation_head(document)
+        own = self._operation_links[head.operation_state].replace(_HERE, head.id)
+        return f'{own[:-1]},"vnfInstance":{{"href":"{self.instances}/{head.vnf_instance_id}"}}}}'
+
+    def package(self, document: bytes | str) -> str:
+        head = _package_head(document)
+        return self._package_links[head.onboarding_state].replace(_HERE, head.id)
+
+    def vim(self, document: bytes | str) -> str:
+        return self._vim_links.replace(_HERE, _head(document).id)
+
+
+def linked(document: bytes, links: str) -> bytes:
+    """The document with its links. It is an object with at least an id."""
+    return b'%s,"_links":%s}' % (document[:-1], links.encode())
+
+
+def _template(collection: str, relations: dict[str, str]) -> str:
+    links = {name: {"href": f"{collection}/{_HERE}{suffix}"} for name, suffix in relations.items()}
+    return json.dumps(links, separators=(",", ":"), ensure_ascii=False).replace("\\u0000", _HERE)

@@ -1,0 +1,81 @@
+"""Lists: filtered, selected and paged by the database, joined as the JSON text they are."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import nullcontext
+from urllib.parse import urlencode
+
+import msgspec
+from litestar.response.base import ASGIResponse
+from sqlalchemy import Connection, Table
+
+from slipway.api.replies import json_reply
+from slipway.api.routing import LIST_PARAMETERS, AnyRequest, read_query
+from slipway.api.selectors import Selection, select
+from slipway.model.secrets import REFERENCE, redact
+from slipway.store.database import READERS, Database
+from slipway.store.filters import Filter, parse
+from slipway.store.paging import Page, list_documents
+from slipway.store.resources import RESOURCES
+
+MARKER = "nextpage_opaque_marker"
+
+_MARK = f'"{REFERENCE}"'
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+class Listing:
+    """The list of one table. `left_out` are the attributes that a list has only on request."""
+
+    def __init__(
+        self,
+        database: Database,
+        page_size: int,
+        table: Table,
+        url: str,
+        links: Callable[[str], str],
+        left_out: tuple[str, ...] = (),
+    ) -> None:
+        self._database = database
+        self._page_size = page_size
+        self._table = table
+        self._url = url
+        self._links = links
+        self._left_out = left_out
+        self._attributes = RESOURCES[table.name].attributes
+        # SQLite gives row by row, and threads that fetch many at the same time hinder each other more than they help.
+        self._turns = asyncio.Semaphore(1 if database.is_sqlite else READERS)
+
+    async def __call__(self, request: AnyRequest) -> ASGIResponse:
+        query = read_query(request, LIST_PARAMETERS)
+        selection = select(query, self._attributes, self._left_out)
+        filters = parse(query["filter"]) if "filter" in query else ()
+        # A filter looks at much and finds little: nobody has to wait behind it.
+        async with nullcontext() if filters else self._turns:
+            body, marker = await self._database.read(self._read, filters, query.get(MARKER), selection)
+        return json_reply(body, headers={"Link": self._next(query, marker)} if marker else None)
+
+    def _read(
+        self, connection: Connection, filters: tuple[Filter, ...], marker: str | None, selection: Selection
+    ) -> tuple[bytes, str | None]:
+        page = list_documents(connection, self._table, filters, marker, self._page_size, selection.without)
+        return self._joined(page, selection), page.next_marker
+
+    def _joined(self, page: Page, selection: Selection) -> bytes:
+        links = self._links
+        if not selection.cuts:
+            whole = ",".join([f'{item[:-1]},"_links":{links(item)}}}' for item in page.items])
+            if _MARK not in whole:
+                return f"[{whole}]".encode()
+        parts = []
+        for item in page.items:
+            document = _encode(selection.cut(redact(_decode(item)))).decode()
+            comma = "," if len(document) > 2 else ""
+            parts.append(f'{document[:-1]}{comma}"_links":{links(item)}}}')
+        return f"[{','.join(parts)}]".encode()
+
+    def _next(self, query: dict[str, str], marker: str) -> str:
+        return f'<{self._url}?{urlencode(query | {MARKER: marker})}>;rel="next"'

@@ -1,0 +1,81 @@
+"""VNF packages: their records (SOL003 clause 10). Their content is in package_content.py."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from litestar.handlers import HTTPRouteHandler
+from litestar.response.base import ASGIResponse
+
+from slipway.api.bodies import PATCH_TYPES, Body
+from slipway.api.links import PACKAGES, Links, linked
+from slipway.api.listing import Listing
+from slipway.api.replies import empty_reply, json_reply, shown
+from slipway.api.routing import DELETE, GET, LIST_PARAMETERS, PATCH, POST, AnyRequest, route
+from slipway.api.services import Services
+from slipway.model.errors import BadRequest
+from slipway.model.package import OperationalState, VnfPackage
+from slipway.model.requests import Request
+from slipway.model.secrets import refuse_references
+from slipway.store import tables
+
+LEFT_OUT = ("softwareImages", "additionalArtifacts", "userDefinedData", "checksum", "onboardingFailureDetails")
+
+
+class CreatePackage(Request, frozen=True, kw_only=True):
+    user_defined_data: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class ModifyPackage(Request, frozen=True, kw_only=True):
+    operational_state: OperationalState | None = None
+    user_defined_data: dict[str, Any] | None = None
+
+
+_create = Body(CreatePackage)
+_modify = Body(ModifyPackage, PATCH_TYPES)
+
+
+class Packages:
+    def __init__(self, services: Services, links: Links) -> None:
+        self._onboarding = services.onboarding
+        self._links = links
+        self._list = Listing(
+            services.database, services.page_size, tables.packages, links.packages, links.package, LEFT_OUT
+        )
+
+    def routes(self) -> list[HTTPRouteHandler]:
+        one = f"{PACKAGES}/{{id:str}}"
+        return [
+            route(POST, PACKAGES, self.create),
+            route(GET, PACKAGES, self._list, parameters=LIST_PARAMETERS),
+            route(GET, one, self.show),
+            route(PATCH, one, self.modify),
+            route(DELETE, one, self.delete),
+        ]
+
+    async def create(self, request: AnyRequest) -> ASGIResponse:
+        body = await _create.read(request)
+        refuse_references(body.user_defined_data)
+        package = await self._onboarding.create(body.user_defined_data)
+        return self._shown(package, 201, {"Location": f"{self._links.packages}/{package.id}"})
+
+    async def show(self, request: AnyRequest) -> ASGIResponse:
+        return self._shown(await self._onboarding.get(request.path_params["id"]))
+
+    async def modify(self, request: AnyRequest) -> ASGIResponse:
+        """Answers with what was changed (VnfPkgInfoModifications)."""
+        body = await _modify.read(request)
+        if body == ModifyPackage():
+            raise BadRequest("The body names nothing to change; possible are: operationalState, userDefinedData.")
+        refuse_references(body.user_defined_data)
+        await self._onboarding.modify(request.path_params["id"], body.operational_state, body.user_defined_data)
+        return json_reply(msgspec.json.encode(body))
+
+    async def delete(self, request: AnyRequest) -> ASGIResponse:
+        await self._onboarding.delete(request.path_params["id"])
+        return empty_reply(204)
+
+    def _shown(self, package: VnfPackage, status: int = 200, headers: dict[str, str] | None = None) -> ASGIResponse:
+        document = shown(package)
+        return json_reply(linked(document, self._links.package(document)), status, headers)

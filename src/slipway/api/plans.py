@@ -1,0 +1,121 @@
+"""Plans: before they run, and step by step while they do and afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from litestar.handlers import HTTPRouteHandler
+from litestar.response.base import ASGIResponse
+from sqlalchemy import Connection
+
+from slipway.api.bodies import Body
+from slipway.api.replies import json_reply, shown
+from slipway.api.routing import GET, POST, AnyRequest, route
+from slipway.api.services import Services
+from slipway.engine import decisions
+from slipway.lcm.operations import OPERATIONS
+from slipway.model.journal import StepRecord
+from slipway.model.operation import Operation, OperationType
+from slipway.model.plan import Effect, Verb
+from slipway.model.requests import Name, Request
+from slipway.store import operations
+
+
+class PlanRequest(Request, frozen=True, kw_only=True):
+    """`request` is the body that the operation itself would get."""
+
+    vnf_instance_id: Name
+    operation: OperationType
+    request: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class StepView(msgspec.Struct, rename="camel", kw_only=True):
+    id: str
+    action: str
+    node: str | None
+    after: tuple[str, ...]
+    effects: tuple[Effect, ...]
+
+
+class ProgressView(StepView, rename="camel", kw_only=True):
+    state: str
+    attempt: int
+    started_at: datetime | None
+    ended_at: datetime | None
+    duration_seconds: float | None
+    error: str | None
+
+
+_plan = Body(PlanRequest)
+_requests = {kind: Body(rules.request) for kind, rules in OPERATIONS.items()}
+
+
+class Plans:
+    def __init__(self, services: Services) -> None:
+        self._database = services.database
+        self._lcm = services.lcm
+
+    def routes(self) -> list[HTTPRouteHandler]:
+        return [
+            route(POST, "/slipway/v1/plans", self.preview),
+            route(GET, "/slipway/v1/operations/{id:str}/steps", self.steps),
+        ]
+
+    async def preview(self, request: AnyRequest) -> ASGIResponse:
+        body = await _plan.read(request)
+        wanted = _requests[body.operation].decoded(bytes(body.request), within="request")
+        plan = await self._lcm.preview(body.operation, body.vnf_instance_id, wanted)
+        document: dict[str, Any] = {
+            "vnfInstanceId": body.vnf_instance_id,
+            "operation": body.operation,
+            "steps": [
+                StepView(id=step.id, action=step.action, node=step.node, after=step.after, effects=step.effects)
+                for step in plan.steps
+            ],
+        }
+        for verb in Verb:
+            document[verb.value] = _named(verb, (effect for step in plan.steps for effect in step.effects))
+        return json_reply(shown(document))
+
+    async def steps(self, request: AnyRequest) -> ASGIResponse:
+        operation, records = await self._database.read(_progress, request.path_params["id"])
+        document = {
+            "operationId": operation.id,
+            "operationState": operation.operation_state,
+            "steps": [_view(record) for record in records],
+        }
+        return json_reply(shown(document))
+
+
+def _progress(connection: Connection, operation_id: str) -> tuple[Operation, list[StepRecord]]:
+    return operations.get(connection, operation_id), decisions.progress(connection, operation_id)
+
+
+def _named(verb: Verb, effects: Iterable[Effect]) -> list[str]:
+    return [f"{effect.kind} {effect.name}" for effect in effects if effect.verb is verb]
+
+
+def _view(record: StepRecord) -> ProgressView:
+    took = None
+    if record.started_at is not None and record.ended_at is not None:
+        took = round(record.ended_at - record.started_at, 6)
+    return ProgressView(
+        id=record.id,
+        action=record.action,
+        node=record.node,
+        after=record.after,
+        effects=record.effects,
+        state=record.state.value,
+        attempt=record.attempt,
+        started_at=_time(record.started_at),
+        ended_at=_time(record.ended_at),
+        duration_seconds=took,
+        error=record.error,
+    )
+
+
+def _time(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,91 @@
+"""The HTTP boundary's last word: whatever went wrong becomes one ProblemDetails, and never shows what is inside.
+
+Refusals that only HTTP knows are drawn here; all others stand in model/errors.py.
+"""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from litestar import Request, Response
+from litestar.exceptions import HTTPException, InternalServerException
+
+from slipway.engine.journal import DATABASE_AWAY
+from slipway.model.errors import ProblemDetails, RequestError, VimError
+
+PROBLEM_JSON = "application/problem+json"
+
+log = logging.getLogger(__name__)
+_encode = msgspec.json.Encoder().encode
+
+
+class UnsupportedMediaType(RequestError):
+    status = 415
+    title = "Unsupported Media Type"
+
+
+class RangeNotSatisfiable(RequestError):
+    status = 416
+    title = "Range Not Satisfiable"
+
+    def __init__(self, detail: str, size: int) -> None:
+        super().__init__(detail)
+        self.size = size
+
+
+def problem_of(error: Exception, path: str, method: str) -> tuple[ProblemDetails, dict[str, str]]:
+    """The problem and the headers that go with it. What is not foreseen is logged."""
+    if isinstance(error, RequestError):
+        return error.problem, _headers(error)
+    if isinstance(error, VimError):
+        return ProblemDetails(status=502, title="The VIM refused", detail=error.detail), {}
+    if isinstance(error, HTTPException) and error.status_code < 500:
+        return _of_routing(error, path, method)
+    if isinstance(error, DATABASE_AWAY):
+        log.warning("%s %s: the database does not answer: %s", method, path, error.orig)
+        detail = "The database does not answer. Repeat the request in a moment."
+        return ProblemDetails(status=503, title="Service Unavailable", detail=detail), {"Retry-After": "2"}
+    if not _is_disconnect(error):
+        log.error("%s %s failed", method, path, exc_info=error)
+    detail = "Slipway could not do this; its log says why."
+    return ProblemDetails(status=500, title="Internal Server Error", detail=detail), {}
+
+
+def encoded(problem: ProblemDetails) -> bytes:
+    return _encode(problem)
+
+
+def handle(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    """The one exception handler of the application."""
+    problem, headers = problem_of(error, request.scope["path"], request.scope["method"])
+    return Response(encoded(problem), status_code=problem.status, media_type=PROBLEM_JSON, headers=headers)
+
+
+def _headers(error: RequestError) -> dict[str, str]:
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        return {"WWW-Authenticate": 'Bearer realm="slipway"'}
+    if error.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return {"Connection": "close"}  # otherwise the server goes on to read what nobody wants
+    if isinstance(error, RangeNotSatisfiable):
+        return {"Content-Range": f"bytes */{error.size}"}
+    return {}
+
+
+def _is_disconnect(error: Exception) -> bool:
+    """Litestar's word for a caller who went away in the middle of a body. Nobody reads the answer."""
+    return isinstance(error, InternalServerException) and "disconnected" in error.detail
+
+
+def _of_routing(error: HTTPException, path: str, method: str) -> tuple[ProblemDetails, dict[str, str]]:
+    """What the framework refuses before any of our code runs."""
+    headers = {name.title(): value for name, value in (error.headers or {}).items()}
+    details = {
+        404: f"There is nothing at {path}.",
+        405: f"{method} is not possible at {path}; possible are: {headers.get('Allow', 'none')}.",
+    }
+    status = error.status_code
+    detail = details.get(status, error.detail or HTTPStatus(status).phrase)
+    return ProblemDetails(status=status, title=HTTPStatus(status).phrase, detail=detail), headers
