@@ -9,9 +9,8 @@ from tests.unit.cli.conftest import Slipway
 
 @pytest.mark.parametrize("command", ["serve", "api"])
 def test_a_server_without_authentication_does_not_listen_to_the_world(
-    command: str, slipway: Slipway, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    command: str, slipway: Slipway, tmp_path: Path
 ) -> None:
-    monkeypatch.delenv("SLIPWAY_TEST_POSTGRES", raising=False)
     result = slipway(command, "--no-auth", "--host", "192.0.2.1", "--data-dir", str(tmp_path))
 
     assert result.exit_code == 1

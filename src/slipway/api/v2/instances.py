@@ -9,6 +9,7 @@ from slipway.api.bodies import PATCH_TYPES, Body
 from slipway.api.entity_tags import expected_version
 from slipway.api.links import INSTANCES, Links, linked
 from slipway.api.listing import Listing
+from slipway.api.point_read import read_one
 from slipway.api.replies import empty_reply, json_reply, shown
 from slipway.api.routing import DELETE, GET, LIST_PARAMETERS, PATCH, POST, AnyRequest, Handler, route
 from slipway.api.services import Services
@@ -57,7 +58,7 @@ class Instances:
         return self._shown(instance, 201, {"Location": f"{self._links.instances}/{instance.vnf.id}"})
 
     async def show(self, request: AnyRequest) -> ASGIResponse:
-        instance = await self._database.read(instances.get, request.path_params["id"])
+        instance = await read_one(self._database, instances.get, request.path_params["id"])
         return self._shown(instance, 200, {})
 
     async def modify(self, request: AnyRequest) -> ASGIResponse:
@@ -85,7 +86,7 @@ class Instances:
     async def _expected(self, request: AnyRequest) -> int | None:
         if (condition := request.headers.get("if-match")) is None:
             return None
-        current = await self._database.read(instances.get, request.path_params["id"])
+        current = await read_one(self._database, instances.get, request.path_params["id"])
         return expected_version(condition, current.version)
 
     def _shown(self, instance: Instance, status: int, headers: dict[str, str]) -> ASGIResponse:

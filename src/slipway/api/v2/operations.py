@@ -10,6 +10,7 @@ from litestar.response.base import ASGIResponse
 from slipway.api.bodies import Body
 from slipway.api.links import OPERATIONS, Links, linked
 from slipway.api.listing import Listing
+from slipway.api.point_read import read_one
 from slipway.api.replies import empty_reply, json_reply, shown
 from slipway.api.routing import GET, LIST_PARAMETERS, POST, AnyRequest, Handler, route
 from slipway.api.services import Services
@@ -48,7 +49,7 @@ class Operations:
         ]
 
     async def show(self, request: AnyRequest) -> ASGIResponse:
-        return self._shown(await self._database.read(operations.get, request.path_params["id"]))
+        return self._shown(await read_one(self._database, operations.get, request.path_params["id"]))
 
     async def fail(self, request: AnyRequest) -> ASGIResponse:
         return self._shown(await self._lcm.fail(request.path_params["id"]))
