@@ -11,6 +11,7 @@ from sqlalchemy import Connection, insert
 from slipway.model.operation import Operation, OperationType, State
 from slipway.settings import load_settings
 from slipway.store.database import Database
+from slipway.store.summary import summary
 from slipway.store.tables import operations
 
 
@@ -48,6 +49,7 @@ def _row(moment: datetime) -> dict[str, object]:
         "state": operation.operation_state.value,
         "started_at": moment.timestamp(),
         "doc": operation,
+        "summary": summary(operation),
         "planned": True,
         "epoch": 1,
     }

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 
 PATIENCE = 60.0
+LARGEST_READ = 4 * 1024 * 1024
 
 
 async def rate(host: str, port: int, requests: Sequence[bytes], *, clients: int, status: int) -> float:
@@ -19,7 +20,7 @@ async def rate(host: str, port: int, requests: Sequence[bytes], *, clients: int,
 
 
 async def _client(host: str, port: int, waiting: object, status: int) -> None:
-    reader, writer = await asyncio.open_connection(host, port)
+    reader, writer = await asyncio.open_connection(host, port, limit=LARGEST_READ)
     try:
         for request in waiting:  # type: ignore[attr-defined]
             writer.write(request)

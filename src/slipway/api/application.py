@@ -6,8 +6,6 @@ from typing import Any
 
 from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
-from litestar.plugins import PluginProtocol
-from litestar.plugins.core import MsgspecDIPlugin
 from litestar.response.base import ASGIResponse
 from litestar.types import Message, Receive, Scope, Send
 
@@ -44,11 +42,6 @@ class Application(Litestar):
             logging_config=None,
         )
         self._gate = Gate(services.token)
-
-    @staticmethod
-    def _get_default_plugins(plugins: list[PluginProtocol]) -> list[PluginProtocol]:
-        """Litestar would import pydantic here, if it is installed: half a second for something that nobody uses."""
-        return [*plugins, MsgspecDIPlugin()]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":

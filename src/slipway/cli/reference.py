@@ -48,7 +48,7 @@ def _section(words: str, command: TyperCommand) -> Iterator[str]:
     arguments = [one for one in command.params if isinstance(one, TyperArgument)]
     options = [one for one in command.params if isinstance(one, TyperOption)]
     own = [one for one in options if one.name not in shared_options(command)]
-    usage = " ".join([words, *(one.metavar or one.name.upper() for one in arguments)])
+    usage = " ".join([words, *(one.metavar or str(one.name).upper() for one in arguments)])
     yield f"### `{usage}`"
     yield ""
     yield (command.help or "").strip()
@@ -74,7 +74,7 @@ def example(command: TyperCommand) -> str:
 
 
 def _names(option: TyperOption) -> str:
-    value = "" if option.is_flag else f" {option.metavar or option.name.upper()}"
+    value = "" if option.is_flag else f" {option.metavar or str(option.name).upper()}"
     names = [f"`{name}{value}`" for name in (*option.opts, *option.secondary_opts)]
     return ", ".join(names)
 

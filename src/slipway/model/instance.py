@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -164,6 +164,16 @@ class InstantiatedVnfInfo(Wire, frozen=True, kw_only=True):
 
 
 class VnfInstance(Wire, frozen=True, kw_only=True):
+    """`details` are the attributes that the standard leaves out of lists, unless they are asked for."""
+
+    details: ClassVar = (
+        "vnfConfigurableProperties",
+        "vimConnectionInfo",
+        "instantiatedVnfInfo",
+        "metadata",
+        "extensions",
+    )
+
     id: str
     vnfd_id: str
     vnf_provider: str

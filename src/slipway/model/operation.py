@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec.structs import replace
@@ -124,7 +124,12 @@ class ResourceChanges(msgspec.Struct, rename="camel", omit_defaults=True, frozen
 
 
 class Operation(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
-    """VnfLcmOpOcc. Secrets in `operation_params` are references (store/secrets.py), never values."""
+    """VnfLcmOpOcc. Secrets in `operation_params` are references (store/secrets.py), never values.
+
+    `details` are the attributes that the standard leaves out of lists, unless they are asked for.
+    """
+
+    details: ClassVar = ("operationParams", "error", "resourceChanges", "changedInfo")
 
     id: str
     vnf_instance_id: str

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import msgspec
 from cryptography import x509
@@ -19,9 +20,11 @@ from slipway.model.errors import PackageError
 from slipway.package.archive import Archive
 from slipway.package.certificate import MALFORMED, from_pem_or_der, name_of
 from slipway.package.chain import reason_not_trusted
-from slipway.package.cms import ContentDigests, check_signature, find_signer, parse_cms
 from slipway.package.digests import Digests
 from slipway.package.meta import Declared, Manifest, Meta
+
+if TYPE_CHECKING:
+    from slipway.package.cms import ContentDigests
 
 CERTIFICATE_SUFFIXES = (".cert", ".crt", ".pem", ".cer")
 
@@ -51,6 +54,9 @@ class Verifier:
         self, data: bytes, content: ContentDigests, certificates: Sequence[x509.Certificate], file: str
     ) -> Signature:
         """The signature in `data` over `content`, or PackageError."""
+        # Few packages are signed, and what reads signatures takes a while to load.
+        from slipway.package.cms import check_signature, find_signer, parse_cms
+
         cms = parse_cms(data, file)
         others = [*cms.certificates, *certificates]
         signer = find_signer(cms, [*others, *self.anchors])

@@ -23,19 +23,20 @@ READERS = 8
 class Database:
     def __init__(self, url: str | URL) -> None:
         self.url = make_url(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.engine = _engine(self.url)
         self._writing = self.engine.execution_options(slipway_write=True)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="db-read")
         self._writers = ThreadPoolExecutor(1 if self.is_sqlite else READERS, thread_name_prefix="db-write")
 
-    @property
-    def is_sqlite(self) -> bool:
-        return self.url.get_backend_name() == "sqlite"
-
     async def read(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(
             self._readers, lambda: self.read_now(query, *args, **kwargs)
         )
+
+    async def read_one(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """For one row by its key: SQLite has it sooner than a thread could be asked, and never waits for a writer."""
+        return self.read_now(query, *args, **kwargs) if self.is_sqlite else await self.read(query, *args, **kwargs)
 
     async def write(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """One transaction: all of `query` is kept, or nothing when it raises."""

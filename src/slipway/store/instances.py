@@ -6,13 +6,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from slipway.model.errors import NotFound, PreconditionFailed
 from slipway.model.instance import Instance
+from slipway.store.summary import summary
 from slipway.store.tables import instances
 
 _WHOLE = select(instances.c.doc, instances.c.version, instances.c.created_at, instances.c.parameters)
+_ONE = _WHOLE.where(instances.c.id == bindparam("wanted"))
 
 
 def insert(connection: Connection, instance: Instance) -> None:
@@ -27,7 +29,7 @@ def insert(connection: Connection, instance: Instance) -> None:
 
 
 def get(connection: Connection, instance_id: str) -> Instance:
-    row = connection.execute(_WHOLE.where(instances.c.id == instance_id)).one_or_none()
+    row = connection.execute(_ONE, {"wanted": instance_id}).one_or_none()
     if row is None:
         raise _not_found(instance_id)
     return _instance(row)
@@ -71,6 +73,7 @@ def _changeable(instance: Instance) -> dict[str, Any]:
         "vnfd_id": instance.vnf.vnfd_id,
         "state": instance.vnf.instantiation_state.value,
         "doc": instance.vnf,
+        "summary": summary(instance.vnf),
         "parameters": instance.parameters,
     }
 

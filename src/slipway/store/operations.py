@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from slipway.model.errors import Conflict, LeaseLost, NotFound
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.operation import RUNNING, CancelMode, Operation
 from slipway.store.columns import database_now
+from slipway.store.summary import summary
 from slipway.store.tables import operations, workers
 
 _RUNNING = [state.value for state in RUNNING]
+_ONE = select(operations.c.doc).where(operations.c.id == bindparam("wanted"))
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ def accept(connection: Connection, operation: Operation, vim: VimConnectionInfo 
                     "state": operation.operation_state.value,
                     "started_at": operation.start_time.timestamp(),
                     "doc": operation,
+                    "summary": summary(operation),
                     "vim": vim,
                     "planned": False,
                     "epoch": 1,
@@ -65,17 +68,16 @@ def _what_holds(connection: Connection, instance_id: str) -> str:
 
 
 def get(connection: Connection, operation_id: str) -> Operation:
-    return _one(connection, select(operations.c.doc).where(operations.c.id == operation_id), operation_id)
+    return _one(connection, _ONE, operation_id)
 
 
 def lock(connection: Connection, operation_id: str) -> Operation:
     """Read an operation to decide about it: nobody else changes it until the transaction ends."""
-    query = select(operations.c.doc).where(operations.c.id == operation_id).with_for_update()
-    return _one(connection, query, operation_id)
+    return _one(connection, _ONE.with_for_update(), operation_id)
 
 
 def _one(connection: Connection, query: Select[Any], operation_id: str) -> Operation:
-    operation: Operation | None = connection.execute(query).scalar()
+    operation: Operation | None = connection.scalar(query, {"wanted": operation_id})
     if operation is None:
         raise NotFound(f"There is no LCM operation occurrence {operation_id}.")
     return operation
@@ -102,7 +104,7 @@ def save(connection: Connection, operation: Operation) -> None:
     connection.execute(
         update(operations)
         .where(operations.c.id == operation.id)
-        .values(state=operation.operation_state.value, doc=operation)
+        .values(state=operation.operation_state.value, doc=operation, summary=summary(operation))
     )
 
 
@@ -118,7 +120,9 @@ def hand_over(connection: Connection, operation_id: str) -> None:
 def ask_cancel(connection: Connection, operation: Operation, mode: CancelMode) -> Operation:
     asked = msgspec.structs.replace(operation, is_cancel_pending=True, cancel_mode=mode)
     connection.execute(
-        update(operations).where(operations.c.id == operation.id).values(doc=asked, cancel_mode=mode.value)
+        update(operations)
+        .where(operations.c.id == operation.id)
+        .values(doc=asked, summary=summary(asked), cancel_mode=mode.value)
     )
     return asked
 

@@ -10,24 +10,35 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Table, literal, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, Table, func, literal, select, tuple_
 
 from slipway.model.errors import BadRequest
 from slipway.store.filters import Filter, render
 from slipway.store.query import condition
-from slipway.store.resources import RESOURCES
+from slipway.store.resources import RESOURCES, Resource
 
 LARGEST = 10_000
+BETWEEN = ",\n"
 _DIGEST_SIZE = 9
 
 
 class Page(msgspec.Struct, frozen=True):
-    """`items` is JSON text, one document each; `next_marker` is None on the last page."""
+    """`text` is the documents as a JSON array has them inside; `next_marker` is None on the last page."""
 
-    items: tuple[str, ...]
+    text: str
     next_marker: str | None = None
+
+    @property
+    def items(self) -> list[str]:
+        """One document each. No document has a line break in it: JSON writes them otherwise."""
+        return self.text.split(BETWEEN) if self.text else []
+
+
+class _Identified(msgspec.Struct):
+    id: str
 
 
 def list_documents(
@@ -45,20 +56,43 @@ def list_documents(
     resource = RESOURCES[table.name]
     if limit is not None and not 1 <= limit <= LARGEST:
         raise BadRequest(f"A page can have 1 to {LARGEST} entries, not {limit}.")
-    key = (resource.moment, table.c.id)
-    rows = select(resource.document(connection.dialect, tuple(without)), *key)
-    rows = rows.order_by(*(column.desc() if resource.newest_first else column.asc() for column in key))
+    rows = select(resource.document(connection.dialect, tuple(without)).label("document"))
+    rows = rows.order_by(*(column.desc() if resource.newest_first else column.asc() for column in _key(resource)))
     if (fits := condition(resource, filters, connection.dialect)) is not None:
         rows = rows.where(fits)
     purpose = f"{table.name} {render(filters)}"
     if marker is not None:
-        here, last = tuple_(*key), tuple_(*(literal(value) for value in _read(marker, purpose)))
-        rows = rows.where(here < last if resource.newest_first else here > last)
+        rows = rows.where(_after(resource, _read(marker, purpose)))
     if limit is None:
-        return Page(tuple(connection.scalars(rows)))
-    found = connection.execute(rows.limit(limit + 1)).all()
-    end = found[limit - 1] if len(found) > limit else None
-    return Page(tuple(row[0] for row in found[:limit]), _write(end[1], end[2], purpose) if end else None)
+        return Page(_text(connection, rows))
+    text = _text(connection, rows.limit(limit))
+    if text.count(BETWEEN) + 1 < limit or not text:
+        return Page(text)
+    last = _place_of(connection, resource, text.rpartition(BETWEEN)[2])
+    more = connection.execute(rows.where(_after(resource, last)).limit(1)).first() is not None
+    return Page(text, _write(*last, purpose) if more else None)
+
+
+def _text(connection: Connection, rows: Select[Any]) -> str:
+    """All documents, put together by the database: a thousand rows would cost Python a thousand turns."""
+    inner = rows.subquery()
+    joined = func.group_concat if connection.dialect.name == "sqlite" else func.string_agg
+    return connection.scalar(select(joined(inner.c.document, BETWEEN))) or ""
+
+
+def _key(resource: Resource) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
+    return resource.moment, resource.table.c.id
+
+
+def _after(resource: Resource, place: tuple[float, str]) -> ColumnElement[bool]:
+    here, last = tuple_(*_key(resource)), tuple_(*(literal(value) for value in place))
+    return here < last if resource.newest_first else here > last
+
+
+def _place_of(connection: Connection, resource: Resource, document: str) -> tuple[float, str]:
+    row_id = msgspec.json.decode(document, type=_Identified).id
+    moment: float = connection.execute(select(resource.moment).where(resource.table.c.id == row_id)).scalar_one()
+    return moment, row_id
 
 
 def _write(moment: float, row_id: str, purpose: str) -> str:

@@ -34,6 +34,8 @@ class Resource(msgspec.Struct, frozen=True):
 
     def document(self, dialect: Dialect, without: tuple[str, ...] = ()) -> ColumnElement[str]:
         """The document as JSON text, less some of its top-level attributes: nobody in Python looks into it."""
+        if without and without == getattr(self.kind, "details", None):
+            return cast(self.table.c.summary, Text)
         doc = self.table.c.doc
         if dialect.name == "postgresql":
             binary: ColumnElement[Any] = type_coerce(doc, JSON)

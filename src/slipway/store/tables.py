@@ -55,6 +55,7 @@ instances = Table(
     Column("version", Integer, nullable=False),
     Column("created_at", Float, nullable=False),
     Column("doc", Document(VnfInstance), nullable=False),
+    Column("summary", Text, nullable=False),  # what a list shows of it
     Column("parameters", Document(dict[str, Any]), nullable=False),
     Index(None, "created_at", "id"),
     Index(None, "name"),
@@ -70,6 +71,7 @@ operations = Table(
     Column("state", String(32), nullable=False),
     Column("started_at", Float, nullable=False),
     Column("doc", Document(Operation), nullable=False),
+    Column("summary", Text, nullable=False),  # what a list shows of it
     Column("vim", Document(VimConnectionInfo)),
     Column("planned", Boolean, nullable=False),
     Column("cancel_mode", String(16)),

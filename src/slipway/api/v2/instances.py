@@ -9,18 +9,15 @@ from slipway.api.bodies import PATCH_TYPES, Body
 from slipway.api.entity_tags import expected_version
 from slipway.api.links import INSTANCES, Links, linked
 from slipway.api.listing import Listing
-from slipway.api.point_read import read_one
 from slipway.api.replies import empty_reply, json_reply, shown
 from slipway.api.routing import DELETE, GET, LIST_PARAMETERS, PATCH, POST, AnyRequest, Handler, route
 from slipway.api.services import Services
 from slipway.lcm.operations import OPERATIONS
-from slipway.model.instance import Instance
+from slipway.model.instance import Instance, VnfInstance
 from slipway.model.operation import OperationType
 from slipway.model.requests import AnyRequest as OperationRequest
 from slipway.model.requests import CreateRequest, ModifyRequest
 from slipway.store import instances, tables
-
-LEFT_OUT = ("vnfConfigurableProperties", "vimConnectionInfo", "instantiatedVnfInfo", "metadata", "extensions")
 
 ACTIONS = {
     "instantiate": OperationType.INSTANTIATE,
@@ -39,7 +36,12 @@ class Instances:
         self._lcm = services.lcm
         self._links = links
         self._list = Listing(
-            services.database, services.page_size, tables.instances, links.instances, links.instance, LEFT_OUT
+            services.database,
+            services.page_size,
+            tables.instances,
+            links.instances,
+            links.instance,
+            VnfInstance.details,
         )
 
     def routes(self) -> list[HTTPRouteHandler]:
@@ -58,7 +60,7 @@ class Instances:
         return self._shown(instance, 201, {"Location": f"{self._links.instances}/{instance.vnf.id}"})
 
     async def show(self, request: AnyRequest) -> ASGIResponse:
-        instance = await read_one(self._database, instances.get, request.path_params["id"])
+        instance = await self._database.read_one(instances.get, request.path_params["id"])
         return self._shown(instance, 200, {})
 
     async def modify(self, request: AnyRequest) -> ASGIResponse:
@@ -86,7 +88,7 @@ class Instances:
     async def _expected(self, request: AnyRequest) -> int | None:
         if (condition := request.headers.get("if-match")) is None:
             return None
-        current = await read_one(self._database, instances.get, request.path_params["id"])
+        current = await self._database.read_one(instances.get, request.path_params["id"])
         return expected_version(condition, current.version)
 
     def _shown(self, instance: Instance, status: int, headers: dict[str, str]) -> ASGIResponse:

@@ -10,15 +10,12 @@ from litestar.response.base import ASGIResponse
 from slipway.api.bodies import Body
 from slipway.api.links import OPERATIONS, Links, linked
 from slipway.api.listing import Listing
-from slipway.api.point_read import read_one
 from slipway.api.replies import empty_reply, json_reply, shown
 from slipway.api.routing import GET, LIST_PARAMETERS, POST, AnyRequest, Handler, route
 from slipway.api.services import Services
 from slipway.model.operation import CancelMode, Operation
 from slipway.model.requests import Request
 from slipway.store import operations, tables
-
-LEFT_OUT = ("operationParams", "error", "resourceChanges", "changedInfo")
 
 
 class Cancellation(Request, frozen=True, kw_only=True):
@@ -34,7 +31,12 @@ class Operations:
         self._lcm = services.lcm
         self._links = links
         self._list = Listing(
-            services.database, services.page_size, tables.operations, links.operations, links.operation, LEFT_OUT
+            services.database,
+            services.page_size,
+            tables.operations,
+            links.operations,
+            links.operation,
+            Operation.details,
         )
 
     def routes(self) -> list[HTTPRouteHandler]:
@@ -49,7 +51,7 @@ class Operations:
         ]
 
     async def show(self, request: AnyRequest) -> ASGIResponse:
-        return self._shown(await read_one(self._database, operations.get, request.path_params["id"]))
+        return self._shown(await self._database.read_one(operations.get, request.path_params["id"]))
 
     async def fail(self, request: AnyRequest) -> ASGIResponse:
         return self._shown(await self._lcm.fail(request.path_params["id"]))

@@ -42,6 +42,7 @@ def create_instances() -> None:
         sa.Column("version", sa.Integer, nullable=False),
         sa.Column("created_at", sa.Float, nullable=False),
         sa.Column("doc", DOCUMENT, nullable=False),
+        sa.Column("summary", sa.Text, nullable=False),
         sa.Column("parameters", DOCUMENT, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_instances"),
     )
@@ -59,6 +60,7 @@ def create_operations() -> None:
         sa.Column("state", sa.String(32), nullable=False),
         sa.Column("started_at", sa.Float, nullable=False),
         sa.Column("doc", DOCUMENT, nullable=False),
+        sa.Column("summary", sa.Text, nullable=False),
         sa.Column("vim", DOCUMENT),
         sa.Column("planned", sa.Boolean, nullable=False),
         sa.Column("cancel_mode", sa.String(16)),
