@@ -73,6 +73,8 @@ def main() -> None:
             median, each_second = lifecycle.at_once(server, vnfd_id)
             show(figures.FIFTY, median)
             show(figures.OPERATIONS, each_second)
+        with serving(place / "thousand") as server:
+            show(figures.THOUSAND, lifecycle.many(server, lifecycle.onboard(server, place)))
         with serving(place / "history"):
             pass
         write_history(place / "history")

@@ -15,6 +15,8 @@ from slipway.package.build import build_package
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "cluster-simulated"
 INSTANCES = "/vnflcm/v2/vnf_instances"
+OPERATIONS = "/vnflcm/v2/vnf_lcm_op_occs"
+PATIENCE = 120.0
 POLL = 0.002
 
 
@@ -66,20 +68,41 @@ def at_once(server: Server, vnfd_id: str, count: int = 50) -> tuple[float, float
     """The median seconds of one, and how many a second ended."""
     with server.client as client:
         ids = [create(client, vnfd_id) for _ in range(count)]
-        locations = {}
         began = time.perf_counter()
-        with ThreadPoolExecutor(8) as pool:
-            answers = pool.map(
-                lambda one: client.post(f"{INSTANCES}/{one}/instantiate", json={"flavourId": "simple"}), ids
-            )
-            locations = {answer.headers["location"]: time.perf_counter() for answer in answers}
+        accepted = begin_all(client, ids, {"flavourId": "simple"})
         ended: list[float] = []
-        while locations:
-            states = client.get("/vnflcm/v2/vnf_lcm_op_occs", params={"filter": "(eq,operationState,COMPLETED)"})
-            done = {operation["_links"]["self"]["href"] for operation in states.json()}
-            for location in done & locations.keys():
-                del locations[location]
-                ended.append(time.perf_counter() - began)
-            if time.perf_counter() > began + 120:
-                raise SystemExit("50 instantiations did not end in time")
+        while len(ended) < count:
+            done = sum(1 for state in states(client, accepted) if state == "COMPLETED")
+            ended += [time.perf_counter() - began] * (done - len(ended))
+            if time.perf_counter() > began + PATIENCE:
+                raise SystemExit(f"{count} instantiations did not end in time")
         return statistics.median(ended), count / ended[-1]
+
+
+def many(server: Server, vnfd_id: str, count: int = 1000) -> float:
+    """Seconds until so many instances of seven machines run, from the first request for one."""
+    with server.client as client:
+        ids = [create(client, vnfd_id) for _ in range(count)]
+        began = time.perf_counter()
+        begin_all(client, ids, {"flavourId": "simple", "instantiationLevelId": "large"})
+        running = "(in,operationState,STARTING,PROCESSING)"
+        while client.get(OPERATIONS, params={"filter": running}).json():
+            if time.perf_counter() > began + 10 * PATIENCE:
+                raise SystemExit(f"{count} instantiations did not end in time")
+            time.sleep(0.2)
+        seconds = time.perf_counter() - began
+        machines = client.post("/slipway/v1/vims/simulated/check").json()["detail"]
+        print(f"  {machines}; {server.rss_mib():.0f} MiB resident")
+        return seconds
+
+
+def begin_all(client: httpx.Client, ids: list[str], body: dict[str, str]) -> set[str]:
+    """Ask for all, eight at a time; the operations' ids."""
+    with ThreadPoolExecutor(8) as pool:
+        answers = pool.map(lambda one: client.post(f"{INSTANCES}/{one}/instantiate", json=body), ids)
+        return {answer.headers["location"].rpartition("/")[2] for answer in answers}
+
+
+def states(client: httpx.Client, operation_ids: set[str]) -> list[str]:
+    listed = client.get(OPERATIONS).json()
+    return [operation["operationState"] for operation in listed if operation["id"] in operation_ids]
