@@ -70,6 +70,11 @@ def test_every_make_target_that_the_readme_names_exists(target: tuple[str, str])
     assert dry.returncode == 0, dry.stderr
 
 
+def test_make_test_runs_what_the_readme_shows() -> None:
+    dry = subprocess.run(["make", "--dry-run", "test"], capture_output=True, text=True, cwd=ROOT)
+    assert block_after("test")[1:] == [line for line in dry.stdout.splitlines() if line.startswith(".venv/bin/")]
+
+
 def test_every_link_of_the_readme_leads_somewhere() -> None:
     for link in re.findall(r"\]\(([^)]+)\)", README):
         assert (ROOT / link).exists(), link

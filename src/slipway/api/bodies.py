@@ -12,9 +12,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 
-from slipway.api.problems import UnsupportedMediaType
 from slipway.api.routing import AnyRequest
-from slipway.model.errors import BadRequest, TooLarge
+from slipway.model.errors import BadRequest, TooLarge, UnsupportedMediaType
 
 JSON_TYPES = ("application/json",)
 PATCH_TYPES = ("application/merge-patch+json", "application/json")

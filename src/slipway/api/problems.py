@@ -1,7 +1,4 @@
-"""The HTTP boundary's last word: whatever went wrong becomes one ProblemDetails, and never shows what is inside.
-
-Refusals that only HTTP knows are drawn here; all others stand in model/errors.py.
-"""
+"""The HTTP boundary's last word: whatever went wrong becomes one ProblemDetails, and never shows what is inside."""
 
 from __future__ import annotations
 
@@ -14,26 +11,12 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, InternalServerException
 
 from slipway.engine.journal import DATABASE_AWAY
-from slipway.model.errors import ProblemDetails, RequestError, VimError
+from slipway.model.errors import ProblemDetails, RangeNotSatisfiable, RequestError, VimError
 
 PROBLEM_JSON = "application/problem+json"
 
 log = logging.getLogger(__name__)
 _encode = msgspec.json.Encoder().encode
-
-
-class UnsupportedMediaType(RequestError):
-    status = 415
-    title = "Unsupported Media Type"
-
-
-class RangeNotSatisfiable(RequestError):
-    status = 416
-    title = "Range Not Satisfiable"
-
-    def __init__(self, detail: str, size: int) -> None:
-        super().__init__(detail)
-        self.size = size
 
 
 def problem_of(error: Exception, path: str, method: str) -> tuple[ProblemDetails, dict[str, str]]:

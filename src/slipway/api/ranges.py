@@ -10,7 +10,7 @@ from collections.abc import Callable
 from litestar.response.base import ASGIResponse
 from litestar.types import Receive, Send
 
-from slipway.api.problems import RangeNotSatisfiable
+from slipway.model.errors import RangeNotSatisfiable
 
 CHUNK = 256 * 1024
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")

@@ -10,6 +10,8 @@
     │   ├── Conflict          409   right request, wrong moment
     │   ├── PreconditionFailed 412  the resource changed since it was read
     │   ├── TooLarge          413
+    │   ├── UnsupportedMediaType 415
+    │   ├── RangeNotSatisfiable 416
     │   ├── Unprocessable     422   understood, but it names something that can't be used
     │   └── PackageError      422   a package is broken or hostile: file, line, cure
     ├── StepError                   a step did not do its work; `temporary` says whether trying again may help
@@ -95,6 +97,20 @@ class PreconditionFailed(RequestError):
 class TooLarge(RequestError):
     status = 413
     title = "Payload Too Large"
+
+
+class UnsupportedMediaType(RequestError):
+    status = 415
+    title = "Unsupported Media Type"
+
+
+class RangeNotSatisfiable(RequestError):
+    status = 416
+    title = "Range Not Satisfiable"
+
+    def __init__(self, detail: str, size: int) -> None:
+        super().__init__(detail)
+        self.size = size
 
 
 class Unprocessable(RequestError):

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from slipway.api.problems import RangeNotSatisfiable
 from slipway.api.ranges import read_range
+from slipway.model.errors import RangeNotSatisfiable
 
 
 @pytest.mark.parametrize(
