@@ -1,12 +1,10 @@
-"""What the steps of a simulated VIM carry: plain JSON in the plan, these types in the hand."""
+"""What the steps of a VIM that works machine by machine carry: plain JSON in the plan, these types in the hand."""
 
 from __future__ import annotations
 
 import msgspec
 
 from slipway.model.machine import Machine, Network
-
-TIMEOUT = 60.0  # seconds for one attempt at a step, without the time a machine gets to shut down
 
 
 class Arguments(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import msgspec
@@ -26,8 +27,7 @@ from slipway.model.machine import (
     Wanted,
 )
 from slipway.model.plan import Effect, Plan, Step, Verb
-from slipway.vim.simulated.arguments import (
-    TIMEOUT,
+from slipway.vim.machine_by_machine.arguments import (
     Arguments,
     MakeMachine,
     MakeNetwork,
@@ -41,17 +41,26 @@ LEFTOVERS = "remove leftovers"
 H = TypeVar("H", FoundPort, FoundVolume)
 
 
-def steps_towards(wanted: Wanted, found: Found) -> Plan:
-    """What turns `found` into `wanted`; nothing when they agree."""
-    if wanted.objects:
-        raise Unprocessable("A simulated VIM holds machines, not Kubernetes objects; choose a Kubernetes VIM.")
-    return _Comparison(wanted, found).plan()
+@dataclass(frozen=True)
+class MachineByMachine:
+    """How one driver's plans are made. `timeout` is for one attempt, without the time a machine has to shut down."""
+
+    prefix: str  # of its actions
+    words: str  # what people call the VIM: "A simulated VIM"
+    timeout: float
+
+    def steps_towards(self, wanted: Wanted, found: Found) -> Plan:
+        """What turns `found` into `wanted`; nothing when they agree."""
+        if wanted.objects:
+            raise Unprocessable(f"{self.words} holds machines, not Kubernetes objects; choose a Kubernetes VIM.")
+        return _Comparison(self, wanted, found).plan()
 
 
 class _Comparison:
     """Both sides, and which step frees what."""
 
-    def __init__(self, wanted: Wanted, found: Found) -> None:
+    def __init__(self, driver: MachineByMachine, wanted: Wanted, found: Found) -> None:
+        self.driver = driver
         self.wanted, self.found = wanted, found
         self.machines = {machine.id: machine for machine in wanted.machines}
         self.there = {machine.id: machine for machine in found.machines}
@@ -71,7 +80,7 @@ class _Comparison:
         missing = [network for network in self.wanted.networks if network.id not in there]
         names = _names(missing)
         return [
-            _step(
+            self._step(
                 f"make network {names[network.id]}",
                 "make_network",
                 MakeNetwork(network=network),
@@ -85,7 +94,7 @@ class _Comparison:
         gone = [network for network in self.found.networks if network.id not in stay]
         names = _names(gone)
         return [
-            _step(
+            self._step(
                 f"remove network {names[network.id]}",
                 "remove_network",
                 RemoveNetwork(network=network.id),
@@ -113,8 +122,8 @@ class _Comparison:
                 volumes=_ids(volumes),
             )
             effects = (Effect(Verb.REMOVE, "machine", machine.name), *_effects(Verb.REMOVE, machine, ports, volumes))
-            limit = TIMEOUT + self.wanted.grace_seconds
-            steps.append(_step(step_id, "remove_machine", args, node=machine.name, effects=effects, timeout=limit))
+            limit = self.driver.timeout + self.wanted.grace_seconds
+            steps.append(self._step(step_id, "remove_machine", args, node=machine.name, effects=effects, timeout=limit))
         return steps
 
     def _unplug_machines(self) -> list[Step]:
@@ -148,7 +157,7 @@ class _Comparison:
         )
         gone = _effects(Verb.REMOVE, machine, self._unwanted(ports), self._unwanted(volumes))
         effects = (Effect(Verb.CHANGE, "machine", machine.name), *gone)
-        return _step(step_id, "unplug", args, node=machine.name, effects=effects)
+        return self._step(step_id, "unplug", args, node=machine.name, effects=effects)
 
     def _remove_leftovers(self) -> list[Step]:
         held = _held(self.found.machines)
@@ -162,7 +171,7 @@ class _Comparison:
             *(Effect(Verb.REMOVE, "port", port.name) for port in ports),
             *(Effect(Verb.REMOVE, "volume", volume.name) for volume in volumes),
         )
-        return [_step(LEFTOVERS, "remove_leftovers", args, effects=effects)]
+        return [self._step(LEFTOVERS, "remove_leftovers", args, effects=effects)]
 
     def _make_machines(self, networks: dict[str, str]) -> list[Step]:
         lacking = [machine for machine in self.wanted.machines if not self._stands(machine)]
@@ -180,7 +189,7 @@ class _Comparison:
                 after += self.freed_by.get(("address", port.address), ())
         ports = tuple(port for port in machine.ports if port.id not in self.existing)
         volumes = tuple(volume for volume in machine.volumes if volume.id not in self.existing)
-        return _step(
+        return self._step(
             f"{word} machine {name}",
             "make_machine",
             MakeMachine(machine=machine),
@@ -188,6 +197,21 @@ class _Comparison:
             after=tuple(dict.fromkeys(after)),
             effects=(Effect(verb, "machine", machine.name), *_effects(Verb.MAKE, machine, ports, volumes)),
         )
+
+    def _step(
+        self,
+        step_id: str,
+        action: str,
+        args: Arguments,
+        *,
+        node: str | None = None,
+        after: tuple[str, ...] = (),
+        effects: tuple[Effect, ...],
+        timeout: float | None = None,
+    ) -> Step:
+        plain = msgspec.json.decode(msgspec.json.encode(args))  # as the journal will give it back
+        name = f"{self.driver.prefix}.{action}"
+        return Step(id=step_id, action=name, args=plain, node=node, timeout=timeout, after=after, effects=effects)
 
     def _stands(self, machine: Machine) -> bool:
         """Whether it is there, runs, and holds all it should."""
@@ -205,21 +229,6 @@ class _Comparison:
             self.freed_by["id", item.id].append(step_id)
             if isinstance(item, FoundPort) and item.address is not None and item.id not in self.needed:
                 self.freed_by["address", item.address].append(step_id)
-
-
-def _step(
-    step_id: str,
-    action: str,
-    args: Arguments,
-    *,
-    node: str | None = None,
-    after: tuple[str, ...] = (),
-    effects: tuple[Effect, ...],
-    timeout: float | None = None,
-) -> Step:
-    plain = msgspec.json.decode(msgspec.json.encode(args))  # as the journal will give it back
-    name = f"simulated.{action}"
-    return Step(id=step_id, action=name, args=plain, node=node, timeout=timeout, after=after, effects=effects)
 
 
 def _effects(

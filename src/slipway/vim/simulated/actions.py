@@ -11,9 +11,7 @@ from uuid import uuid4
 from slipway.model.action import Action, StepContext
 from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import FoundMachine, Machine, Outcome
-from slipway.vim.simulated import holdings, networks, records
-from slipway.vim.simulated.arguments import (
-    TIMEOUT,
+from slipway.vim.machine_by_machine.arguments import (
     MakeMachine,
     MakeNetwork,
     RemoveLeftovers,
@@ -21,9 +19,11 @@ from slipway.vim.simulated.arguments import (
     RemoveNetwork,
     Unplug,
 )
+from slipway.vim.simulated import holdings, networks, records
 from slipway.vim.simulated.holdings import Maker
 from slipway.vim.simulated.remote import Remote, Rules
 from slipway.vim.simulated.rules import Target
+from slipway.vim.simulated.steps import TIMEOUT
 
 # A machine in ERROR is looked at this often, further and further apart, before it is built anew: the VIM may be wrong.
 WAITS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032)

@@ -6,7 +6,7 @@ import sqlite3
 
 from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import FoundNetwork, Machine, Network, Port
-from slipway.vim.simulated.address import candidates, checked_cidr, fixed, mac_of, pseudo_cidr
+from slipway.vim.address import candidates, checked_cidr, fixed, mac_of, pseudo_cidr
 
 EXTERNAL = "external:"
 
