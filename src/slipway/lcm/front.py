@@ -132,7 +132,7 @@ class Lcm:
         return instance
 
     def _delete(self, connection: Connection, instance_id: str) -> None:
-        instance = instances.get(connection, instance_id)
+        instance = instances.hold(connection, instance_id)
         if instance.vnf.instantiation_state is InstantiationState.INSTANTIATED:
             raise Conflict(f"VNF instance {instance_id} is instantiated; terminate it first.")
         if operations.held_by(connection, instance_id):
@@ -148,7 +148,7 @@ class Lcm:
         request: AnyRequest,
         if_version: int | None,
     ) -> Operation:
-        instance = instances.get(connection, instance_id)
+        instance = instances.hold(connection, instance_id)
         if if_version is not None and if_version != instance.version:
             raise PreconditionFailed(f"VNF instance {instance_id} was changed since it was read. Read it again.")
         request = self._hidden(connection, kind, instance_id, request)

@@ -27,6 +27,7 @@ def chosen_for_new(
                 "vimConnectionInfo: the request names no VIM and there is no default one; "
                 "name one, or register one with `slipway vim add --default`."
             )
+        vims.hold(connection, default.id)
         return DEFAULT_KEY, VimConnectionInfo(vim_type=default.vim_type, vim_id=default.id)
     if len(named) > 1:
         raise BadRequest(f"vimConnectionInfo: one VIM for a VNF is possible; the request names {len(named)}.")
@@ -37,6 +38,7 @@ def chosen_for_new(
         return key, info
     try:
         vim = vims.get_by_name(connection, info.vim_id)
+        vims.hold(connection, vim.id)
     except NotFound as error:
         raise Unprocessable(f"vimConnectionInfo.{key}.vimId: {error.detail}") from None
     if info.vim_type not in (None, vim.vim_type):

@@ -165,6 +165,7 @@ class VimRegistry:
 
     def _delete(self, connection: DatabaseConnection, name: str) -> None:
         vim = vims.get_by_name(connection, name)
+        vims.hold(connection, vim.id)
         if user := _user_of(connection, vim.id):
             raise Conflict(f"VIM {vim.name!r} is used by VNF instance {user}. Terminate it first.")
         vims.delete(connection, vim.id)

@@ -35,6 +35,12 @@ def get(connection: Connection, instance_id: str) -> Instance:
     return _instance(row)
 
 
+def hold(connection: Connection, instance_id: str) -> Instance:
+    """Read an instance that nobody else changes or deletes until the transaction ends."""
+    connection.execute(select(instances.c.id).where(instances.c.id == instance_id).with_for_update())
+    return get(connection, instance_id)
+
+
 def list_all(connection: Connection) -> list[Instance]:
     """Every instance, oldest first. For answers to people use `paging.list_documents`."""
     return [_instance(row) for row in connection.execute(_WHOLE.order_by(instances.c.created_at, instances.c.id))]

@@ -40,6 +40,12 @@ def get_by_name(connection: Connection, name_or_id: str) -> Vim:
     return vim
 
 
+def hold(connection: Connection, vim_id: str) -> None:
+    """Nobody removes the VIM until the transaction ends; NotFound when somebody just did."""
+    if connection.execute(select(vims.c.id).where(vims.c.id == vim_id).with_for_update()).first() is None:
+        raise NotFound(f"There is no VIM {vim_id}.")
+
+
 def list_all(connection: Connection) -> list[Vim]:
     return list(connection.scalars(select(vims.c.doc).order_by(vims.c.created_at, vims.c.id)))
 
