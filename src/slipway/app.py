@@ -11,7 +11,7 @@ import secrets
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from slipway.lcm.front import Lcm
 from slipway.lcm.lifecycle import RecordedLifecycle
 from slipway.lcm.onboarding import Onboarding
 from slipway.lcm.vim_registry import VimRegistry, VimRequest
-from slipway.mgmt.drivers import ManagementDrivers, Noop
+from slipway.mgmt.drivers import ManagementDriver, ManagementDrivers, Noop
 from slipway.model.errors import SettingsError
 from slipway.model.vim import SIMULATED
 from slipway.package.signature import UnsignedPolicy
@@ -67,16 +67,22 @@ class Slipway:
         self.database.close()
 
 
-def assemble(settings: Settings, role: Role = "all", boundary: Boundary | None = None) -> Slipway:
+def assemble(
+    settings: Settings,
+    role: Role = "all",
+    boundary: Boundary | None = None,
+    management_drivers: Sequence[ManagementDriver] = (Noop(),),
+) -> Slipway:
     """Open the store, bring it up to date, and connect the parts."""
     database = Database(settings.database)
     upgrade(database)
     vault = Vault(settings.key_path)
     simulated = SimulatedDriver(settings.simulated_path)
     drivers = Drivers([simulated])
-    management = ManagementDrivers([Noop()])
+    management = ManagementDrivers(management_drivers)
     actions = {**drivers.actions(), **management.actions()}
-    lifecycle = RecordedLifecycle(database, vault, drivers, management)
+    names = settings.secret_parameters
+    lifecycle = RecordedLifecycle(database, vault, drivers, management, names)
     worker = None
     if role != "api":
         worker = Worker(
@@ -90,7 +96,6 @@ def assemble(settings: Settings, role: Role = "all", boundary: Boundary | None =
             retention=settings.journal_retention_days * DAY,
             boundary=boundary,
         )
-    names = settings.secret_parameters
     return Slipway(
         settings=settings,
         database=database,

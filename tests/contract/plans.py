@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from slipway.model.action import Action, Connection
-from slipway.model.machine import Outcome
+from slipway.model.errors import StepError
+from slipway.model.machine import FoundMachine, Outcome
 from slipway.model.plan import Plan, Step
 from slipway.vim.contract import VimDriver
 
@@ -25,6 +26,12 @@ class Context:
 
     async def connection(self) -> Connection:
         return self.vim
+
+    async def machine(self, machine_id: str) -> FoundMachine:
+        raise StepError(f"No machine {machine_id}: drivers of VIMs look by themselves.")
+
+    async def reveal(self, document: Any) -> Any:
+        return document
 
     def outcome(self, step_id: str) -> Outcome | None:
         return self.outcomes.get(step_id)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from slipway.app import Slipway, assemble
 from slipway.engine.seam import Boundary
+from slipway.mgmt.drivers import ManagementDriver, Noop
 from slipway.model.action import Connection
 from slipway.model.clock import utcnow
+from slipway.model.descriptor import Descriptor, Hook
 from slipway.model.instance import Instance
 from slipway.model.journal import StepRecord
 from slipway.model.machine import Found
@@ -65,16 +69,21 @@ class Rig:
 
 @asynccontextmanager
 async def rig_in(
-    settings: Settings, *, boundary: Boundary | None = None, working: bool = True, alone: bool | None = None
+    settings: Settings,
+    *,
+    boundary: Boundary | None = None,
+    working: bool = True,
+    management: Sequence[ManagementDriver] = (Noop(),),
+    hooks: Sequence[str] = (),
 ) -> AsyncIterator[Rig]:
     """Assembled, with the sample onboarded and a simulated VIM as default; a worker is at work, unless told not to."""
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    slipway = assemble(settings, boundary=boundary)
+    slipway = assemble(settings, boundary=boundary, management_drivers=management)
     try:
-        rig = Rig(slipway, slipway.database.write_now(_prepared, settings.data_dir))
+        rig = Rig(slipway, slipway.database.write_now(_prepared, settings.data_dir, hooks))
         serving = None
         if working and slipway.worker:
-            await slipway.worker.begin(alone=slipway.is_embedded if alone is None else alone)
+            await slipway.worker.begin(alone=slipway.is_embedded)
             serving = asyncio.create_task(slipway.worker.serve())
         yield rig
         if serving and slipway.worker:
@@ -84,12 +93,12 @@ async def rig_in(
         slipway.close()
 
 
-def _prepared(connection: Any, directory: Path) -> str:
+def _prepared(connection: Any, directory: Path, hooks: Sequence[str]) -> str:
     known = packages.list_all(connection)
     if known:
         return str(known[0].vnfd_id)
     package = build_package(SAMPLE, directory / "sample.csar")
-    descriptor = package.descriptor
+    descriptor = _hooked(package.descriptor, hooks)
     packages.insert(
         connection,
         VnfPackage(
@@ -114,3 +123,12 @@ def _prepared(connection: Any, directory: Path) -> str:
         ),
     )
     return descriptor.vnfd_id
+
+
+def _hooked(descriptor: Descriptor, hooks: Sequence[str]) -> Descriptor:
+    """With hooks "instantiate_end=driver" in every flavour."""
+    named = {
+        name: Hook(operation=name, implementation=driver) for name, _, driver in (hook.partition("=") for hook in hooks)
+    }
+    flavours = {name: replace(flavour, hooks=named) for name, flavour in descriptor.flavours.items()}
+    return replace(descriptor, flavours=flavours)

@@ -21,7 +21,7 @@ from slipway.engine.seam import Boundary, Lifecycle
 from slipway.model.action import Action, Connection, StepContext
 from slipway.model.errors import StepError
 from slipway.model.journal import UNTOUCHED, StepRecord, StepState
-from slipway.model.machine import Outcome
+from slipway.model.machine import FoundMachine, Outcome
 from slipway.store import operations, steps
 from slipway.store.operations import Held
 
@@ -65,6 +65,15 @@ class Interpreter:
             self._connection = await self._lifecycle.connection(self._operation, self._held.vim)
             self._connection_until = now + CONNECTION_FRESH
         return self._connection
+
+    async def machine(self, machine_id: str) -> FoundMachine:
+        for record in sorted(self._records.values(), key=lambda record: record.ended_at or 0.0, reverse=True):
+            for machine in record.outcome.machines if record.outcome else ():
+                if machine.id == machine_id:
+                    return machine
+        if known := await self._lifecycle.machine(self._operation, machine_id):
+            return known
+        raise StepError(f"No step made machine {machine_id}, and the record does not know it.")
 
     def stop(self) -> None:
         """Begin no further step. Those under way go on to their end."""
@@ -168,10 +177,16 @@ class Interpreter:
 
     def _save(self, record: StepRecord) -> asyncio.Future[None]:
         self._records[record.id] = record
-        saved = self._writes.write(partial(_note, held=self._held, record=record))
+        saved = self._writes.write(partial(self._note, record=record))
         self._unsaved.add(saved)
         saved.add_done_callback(self._saved)
         return saved
+
+    def _note(self, connection: DatabaseConnection, record: StepRecord) -> None:
+        operation = operations.fenced(connection, self._operation.id, self._held.epoch).operation
+        if record.outcome is not None:
+            record = replace(record, outcome=self._lifecycle.seal(connection, operation, record.outcome))
+        steps.note(connection, operation.id, record)
 
     def _saved(self, saved: asyncio.Future[None]) -> None:
         # A failed write stays in the set, so that the walk ends with its error.
@@ -201,11 +216,6 @@ def _told(record: StepRecord) -> str:
     return f"{undoing} '{record.id}'{where} failed (attempt {record.attempt}): {record.error}"
 
 
-def _note(connection: DatabaseConnection, held: Held, record: StepRecord) -> None:
-    operations.fenced(connection, held.operation.id, held.epoch)
-    steps.note(connection, held.operation.id, record)
-
-
 async def _nothing_to_undo(args: Any, context: StepContext) -> Outcome:
     return Outcome()
 
@@ -226,6 +236,12 @@ class _Context:
 
     async def connection(self) -> Connection:
         return await self._interpreter.connection()
+
+    async def machine(self, machine_id: str) -> FoundMachine:
+        return await self._interpreter.machine(machine_id)
+
+    async def reveal(self, document: Any) -> Any:
+        return await self._interpreter._lifecycle.reveal(self._interpreter._operation, document)
 
     def outcome(self, step_id: str) -> Outcome | None:
         record = self._interpreter._records.get(step_id)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from sqlalchemy import Connection as DatabaseConnection
 
 from slipway.model.action import Connection
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.journal import StepRecord
+from slipway.model.machine import FoundMachine, Outcome
 from slipway.model.operation import Operation
 from slipway.model.plan import Plan
 
@@ -28,6 +29,18 @@ class Lifecycle(Protocol):
 
     async def connection(self, operation: Operation, vim: VimConnectionInfo | None) -> Connection:
         """The operation's VIM with its secrets in clear, as registered now."""
+        ...
+
+    async def machine(self, operation: Operation, machine_id: str) -> FoundMachine | None:
+        """A machine that the record knew when the operation began."""
+        ...
+
+    async def reveal(self, operation: Operation, document: Any) -> Any:
+        """The document with values where references to secrets of the operation's instance were."""
+        ...
+
+    def seal(self, connection: DatabaseConnection, operation: Operation, outcome: Outcome) -> Outcome:
+        """The outcome as it may be stored: its secrets kept apart, references in their place."""
         ...
 
 

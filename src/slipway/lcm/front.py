@@ -173,11 +173,11 @@ class Lcm:
         if kind is OperationType.MODIFY_INFO:
             return None
         if isinstance(request, InstantiateRequest):
-            _, vim = chosen_for_new(connection, request.vim_connection_info)
+            vim = chosen_for_new(connection, request.vim_connection_info)
         elif instance.vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED:
             return None  # the operation's own check says why it can't be
         else:
-            _, vim = chosen_before(instance)
+            vim = chosen_before(instance)
         driver = self._drivers.for_type(vim.vim_type or "")
         if vim.vim_id is None:
             driver.validate(Reach(vim.vim_type or "", vim.interface_info, vim.access_info, vim.extra))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slipway.lcm.rules import Rules
+from slipway.lcm.rules import Rules, hooked
 from slipway.lcm.standing import info_of, wanted_now
 from slipway.lcm.wanted import Renewal
 from slipway.mgmt.drivers import ManagementDrivers
@@ -21,11 +21,7 @@ def check(situation: Situation, request: HealRequest) -> None:
 
 def plan(situation: Situation, request: HealRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
     wanted = wanted_now(situation, renewal=_renewal(situation, request))
-    return Plan.chain(
-        management.plan("heal_start", situation),
-        driver.steps_towards(wanted, situation.found),
-        management.plan("heal_end", situation),
-    )
+    return hooked(situation, wanted, "heal", driver, management)
 
 
 def complete(situation: Situation, request: HealRequest) -> VnfInstance:

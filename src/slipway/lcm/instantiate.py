@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from slipway.lcm.rules import Rules
+from slipway.lcm.rules import Rules, hooked
+from slipway.lcm.vim_choice import KEY, key_for_new
 from slipway.lcm.wanted import wanted_at
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.descriptor import Flavour
@@ -41,11 +42,7 @@ def check(situation: Situation, request: InstantiateRequest) -> None:
 def plan(situation: Situation, request: InstantiateRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
     level = situation.flavour.level(request.instantiation_level_id)
     wanted = wanted_at(situation, dict(level.scale), level, request.ext_virtual_links)
-    return Plan.chain(
-        management.plan("instantiate_start", situation),
-        driver.steps_towards(wanted, situation.found),
-        management.plan("instantiate_end", situation),
-    )
+    return hooked(situation, wanted, "instantiate", driver, management)
 
 
 def complete(situation: Situation, request: InstantiateRequest) -> VnfInstance:
@@ -65,7 +62,7 @@ def complete(situation: Situation, request: InstantiateRequest) -> VnfInstance:
             )
             for link in request.ext_virtual_links
         ),
-        metadata={"instantiationLevelId": level.name} if level.name else {},
+        metadata={KEY: key_for_new(request)} | ({"instantiationLevelId": level.name} if level.name else {}),
     )
     return replace(
         vnf,

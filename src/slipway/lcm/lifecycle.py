@@ -13,13 +13,13 @@ from sqlalchemy import Connection as DatabaseConnection
 from slipway.lcm.changes import resource_changes
 from slipway.lcm.operations import OPERATIONS
 from slipway.lcm.record import as_recorded, outcomes, patched, with_outcomes
-from slipway.lcm.vim_choice import DEFAULT_KEY, in_clear
+from slipway.lcm.vim_choice import in_clear, key_of
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.action import Connection
 from slipway.model.errors import Conflict
 from slipway.model.instance import Instance, InstantiatedVnfInfo, InstantiationState, VimConnectionInfo, VnfInstance
 from slipway.model.journal import UNTOUCHED, StepRecord
-from slipway.model.machine import Found
+from slipway.model.machine import Found, FoundMachine, Outcome
 from slipway.model.operation import ENDED, Operation, OperationType, State
 from slipway.model.plan import Plan
 from slipway.model.requests import AnyRequest, InstantiateRequest, ModifyRequest
@@ -31,7 +31,15 @@ from slipway.vim.registry import Drivers
 
 
 class RecordedLifecycle:
-    def __init__(self, database: Database, vault: Vault, drivers: Drivers, management: ManagementDrivers) -> None:
+    def __init__(
+        self,
+        database: Database,
+        vault: Vault,
+        drivers: Drivers,
+        management: ManagementDrivers,
+        secret_names: tuple[str, ...] = (),
+    ) -> None:
+        self._secret_names = secret_names
         self._database = database
         self._vault = vault
         self._drivers = drivers
@@ -60,6 +68,19 @@ class RecordedLifecycle:
         if vim is None:
             raise Conflict(f"Operation {operation.id} has no VIM.")
         return await self._connection(operation.vnf_instance_id, vim)
+
+    async def machine(self, operation: Operation, machine_id: str) -> FoundMachine | None:
+        instance = await self._database.read(instances.get, operation.vnf_instance_id)
+        recorded = as_recorded(Found(), instance.vnf.instantiated_vnf_info).machines
+        return next((machine for machine in recorded if machine.id == machine_id), None)
+
+    async def reveal(self, operation: Operation, document: Any) -> Any:
+        return await self._database.read(self._vault.reveal, [operation.vnf_instance_id], document)
+
+    def seal(self, connection: DatabaseConnection, operation: Operation, outcome: Outcome) -> Outcome:
+        free = {"data": outcome.data, "instance": outcome.instance}
+        hidden = self._vault.hide(connection, operation.vnf_instance_id, free, self._secret_names)
+        return replace(outcome, **hidden)
 
     async def _connection(self, instance_id: str, vim: VimConnectionInfo) -> Connection:
         return await self._database.read(in_clear, self._vault, vim, instance_id)
@@ -123,8 +144,7 @@ def _after(situation: Situation, operation: Operation, journal: Sequence[StepRec
         vnf = rules.complete(situation, situation.request)
     if vnf.instantiated_vnf_info is None:
         return vnf
-    vim_key = _vim_key(vnf, situation.request)
-    info: InstantiatedVnfInfo = with_outcomes(vnf.instantiated_vnf_info, results, situation.flavour, vim_key)
+    info: InstantiatedVnfInfo = with_outcomes(vnf.instantiated_vnf_info, results, situation.flavour, key_of(vnf))
     return patched(replace(vnf, instantiated_vnf_info=info), results)
 
 
@@ -132,18 +152,12 @@ def _left_something(journal: Sequence[StepRecord]) -> bool:
     return any(record.state not in UNTOUCHED for record in journal)
 
 
-def _vim_key(vnf: VnfInstance, request: AnyRequest) -> str:
-    named = request.vim_connection_info if isinstance(request, InstantiateRequest) else vnf.vim_connection_info
-    return next(iter(named), DEFAULT_KEY)
-
-
 def _placed(
     connection: DatabaseConnection, instance: Instance, operation: Operation, request: InstantiateRequest
 ) -> Instance:
     """With the VIM it is on now, and the parameters that later operations need."""
     vim = operations.vim_of(connection, operation.id)
-    key = _vim_key(instance.vnf, request)
-    connections = {**instance.vnf.vim_connection_info, **({key: vim} if vim else {})}
+    connections = {**instance.vnf.vim_connection_info, **({key_of(instance.vnf): vim} if vim else {})}
     return replace(
         instance, vnf=replace(instance.vnf, vim_connection_info=connections), parameters=request.additional_params
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.errors import Conflict
 from slipway.model.instance import InstantiationState, VnfInstance
+from slipway.model.machine import Wanted
 from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
 from slipway.model.situation import Situation
@@ -26,6 +28,16 @@ class Rules:
     check: Callable[[Situation, Any], None]
     plan: Callable[[Situation, Any, VimDriver, ManagementDrivers], Plan]
     complete: Callable[[Situation, Any], VnfInstance]
+
+
+def hooked(situation: Situation, wanted: Wanted, name: str, driver: VimDriver, management: ManagementDrivers) -> Plan:
+    """The VIM's work between the VNFD's hooks, which know what it will lead to."""
+    ahead = dataclasses.replace(situation, wanted=wanted)
+    return Plan.chain(
+        management.plan(f"{name}_start", ahead),
+        driver.steps_towards(wanted, situation.found),
+        management.plan(f"{name}_end", ahead),
+    )
 
 
 def must_be_instantiated(vnf: VnfInstance) -> None:

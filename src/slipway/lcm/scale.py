@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from slipway.lcm.rules import Rules
+from slipway.lcm.rules import Rules, hooked
 from slipway.lcm.standing import info_of, level_of, scale_levels, wanted_now
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.errors import BadRequest
@@ -43,11 +43,7 @@ def check(situation: Situation, request: ScaleRequest) -> None:
 def plan(situation: Situation, request: ScaleRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
     """Evacuate before removing: `scale_start` comes before the VIM takes machines away."""
     wanted = wanted_now(situation, _new_levels(situation, request))
-    return Plan.chain(
-        management.plan("scale_start", situation),
-        driver.steps_towards(wanted, situation.found),
-        management.plan("scale_end", situation),
-    )
+    return hooked(situation, wanted, "scale", driver, management)
 
 
 def complete(situation: Situation, request: ScaleRequest) -> VnfInstance:

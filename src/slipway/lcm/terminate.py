@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from slipway.lcm.rules import Rules, must_be_instantiated
+from slipway.lcm.rules import Rules, hooked, must_be_instantiated
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.errors import BadRequest
 from slipway.model.instance import InstantiationState, VnfInstance
@@ -29,11 +29,7 @@ def plan(situation: Situation, request: TerminateRequest, driver: VimDriver, man
     if request.termination_type is TerminationType.GRACEFUL:
         grace = request.graceful_termination_timeout or DEFAULT_GRACE
     nothing = Wanted(instance_id=situation.instance.vnf.id, grace_seconds=grace)
-    return Plan.chain(
-        management.plan("terminate_start", situation),
-        driver.steps_towards(nothing, situation.found),
-        management.plan("terminate_end", situation),
-    )
+    return hooked(situation, nothing, "terminate", driver, management)
 
 
 def complete(situation: Situation, request: TerminateRequest) -> VnfInstance:

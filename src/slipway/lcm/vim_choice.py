@@ -9,16 +9,16 @@ from sqlalchemy import Connection as DatabaseConnection
 
 from slipway.model.action import Connection
 from slipway.model.errors import BadRequest, Conflict, NotFound, Unprocessable
-from slipway.model.instance import Instance, VimConnectionInfo
+from slipway.model.instance import Instance, VimConnectionInfo, VnfInstance
+from slipway.model.requests import InstantiateRequest
 from slipway.store import vims
 from slipway.store.secrets import Vault
 
 DEFAULT_KEY = "vim"
+KEY = "vimConnectionId"  # in instantiatedVnfInfo.metadata
 
 
-def chosen_for_new(
-    connection: DatabaseConnection, named: dict[str, VimConnectionInfo]
-) -> tuple[str, VimConnectionInfo]:
+def chosen_for_new(connection: DatabaseConnection, named: dict[str, VimConnectionInfo]) -> VimConnectionInfo:
     """For an instantiation: what the request names, or the default VIM."""
     if not named:
         default = vims.default(connection)
@@ -28,14 +28,14 @@ def chosen_for_new(
                 "name one, or register one with `slipway vim add --default`."
             )
         vims.hold(connection, default.id)
-        return DEFAULT_KEY, VimConnectionInfo(vim_type=default.vim_type, vim_id=default.id)
+        return VimConnectionInfo(vim_type=default.vim_type, vim_id=default.id)
     if len(named) > 1:
         raise BadRequest(f"vimConnectionInfo: one VIM for a VNF is possible; the request names {len(named)}.")
     key, info = next(iter(named.items()))
     if info.vim_id is None:
         if info.vim_type is None:
             raise BadRequest(f"vimConnectionInfo.{key}: either vimId, or vimType with interfaceInfo, is needed.")
-        return key, info
+        return info
     try:
         vim = vims.get_by_name(connection, info.vim_id)
         vims.hold(connection, vim.id)
@@ -43,13 +43,24 @@ def chosen_for_new(
         raise Unprocessable(f"vimConnectionInfo.{key}.vimId: {error.detail}") from None
     if info.vim_type not in (None, vim.vim_type):
         raise BadRequest(f"vimConnectionInfo.{key}.vimType: VIM {vim.name!r} is a {vim.vim_type}, not {info.vim_type}.")
-    return key, msgspec.structs.replace(info, vim_type=vim.vim_type, vim_id=vim.id)
+    return msgspec.structs.replace(info, vim_type=vim.vim_type, vim_id=vim.id)
 
 
-def chosen_before(instance: Instance) -> tuple[str, VimConnectionInfo]:
+def key_for_new(request: InstantiateRequest) -> str:
+    """The name under which the instance will know its VIM."""
+    return next(iter(request.vim_connection_info), DEFAULT_KEY)
+
+
+def key_of(vnf: VnfInstance) -> str:
+    """The name under which the instance knows the VIM it is on: management drivers may have added others."""
+    info = vnf.instantiated_vnf_info
+    return str(info.metadata.get(KEY, DEFAULT_KEY)) if info else DEFAULT_KEY
+
+
+def chosen_before(instance: Instance) -> VimConnectionInfo:
     """For all that comes later: the VIM the instance is on."""
-    for key, info in instance.vnf.vim_connection_info.items():
-        return key, info
+    if info := instance.vnf.vim_connection_info.get(key_of(instance.vnf)):
+        return info
     raise Conflict(f"VNF instance {instance.vnf.id} has no vimConnectionInfo; add it with a PATCH.")
 
 

@@ -105,7 +105,8 @@ class _Builder:
         for link in self.ext_links:
             for data in link.ext_cps:
                 if data.cpd_id == cp_name:
-                    configs = list(data.cp_config.values())
+                    # In the order of their names: no database has to keep the order of an object's members.
+                    configs = [config for _, config in sorted(data.cp_config.items())]
                     return link, configs[slot] if slot < len(configs) else None
         return None, None
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from slipway.model.machine import Outcome
+from slipway.model.machine import FoundMachine, Outcome
 
 A = TypeVar("A")
 
@@ -40,6 +40,14 @@ class StepContext(Protocol):
 
     async def connection(self) -> Connection:
         """The VIM of this operation, secrets resolved."""
+        ...
+
+    async def machine(self, machine_id: str) -> FoundMachine:
+        """A machine as an earlier step left it, or as the record knows it. StepError when neither does."""
+        ...
+
+    async def reveal(self, document: Any) -> Any:
+        """The document with values where references to the instance's secrets were. For this step only."""
         ...
 
     def outcome(self, step_id: str) -> Outcome | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from slipway.model.descriptor import Descriptor, Flavour
 from slipway.model.instance import Instance
-from slipway.model.machine import Found
+from slipway.model.machine import Found, Wanted
 from slipway.model.operation import OperationType
 from slipway.model.requests import AnyRequest
 
@@ -20,6 +20,7 @@ class Situation:
     descriptor: Descriptor
     flavour: Flavour
     found: Found
+    wanted: Wanted | None = None  # what the operation will have made of it; hooks plan with it
 
     def new_id(self, *names: str) -> str:
         """An id for something to be made: the same each time it is asked for, until the instance's record changes."""

@@ -17,7 +17,7 @@ from slipway.model.clock import utcnow
 from slipway.model.errors import SlipwayError, StepError
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.journal import StepRecord
-from slipway.model.machine import Outcome
+from slipway.model.machine import FoundMachine, Outcome
 from slipway.model.operation import RUNNING, Operation, OperationType, State
 from slipway.model.plan import Plan, Step
 from slipway.store import operations, steps
@@ -100,6 +100,15 @@ class FixedPlans:
             raise self.settle_error
         self.settled.append(operation.operation_state)
         return operation
+
+    async def machine(self, operation: Operation, machine_id: str) -> FoundMachine | None:
+        return None
+
+    async def reveal(self, operation: Operation, document: Any) -> Any:
+        return document
+
+    def seal(self, connection: DatabaseConnection, operation: Operation, outcome: Outcome) -> Outcome:
+        return outcome
 
     async def connection(self, operation: Operation, vim: VimConnectionInfo | None) -> Connection:
         return Connection("none", {}, {}, {})
