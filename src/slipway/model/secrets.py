@@ -22,6 +22,7 @@ SECRET_NAMES = (
     "*secret", "*token",
     "*private_key", "*ssh_key", "*api_key", "*access_key", "*certificate_key", "*ssl_key", "*tls_key", "*client_key",
     "*client_key_data", "*encryption_key", "*kubeconfig", "*credential", "*credentials", "auth_cred",
+    "http_proxy", "https_proxy",  # a proxy's address may hold a password
 )  # fmt: skip
 
 # The only keys of an `accessInfo` that may be shown. All others are hidden: a driver may bring keys unknown here.

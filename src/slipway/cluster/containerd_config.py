@@ -1,0 +1,90 @@
+"""containerd's configuration, and a `hosts.toml` for each registry that nodes pull from."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import msgspec
+
+from slipway.cluster.registry_parameters import HTTPS, RegistryParameters
+from slipway.cluster.values import server
+
+CERTIFICATES = "/etc/containerd/certs.d"
+DEFAULT_REPOSITORY = "registry.k8s.io"
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+_PRINTABLE = re.compile(r"[ -~]*")
+
+Table = dict[str, Any]
+
+
+class RegistryHost(msgspec.Struct, frozen=True, kw_only=True):
+    """A registry as containerd is told of it: the name in images, and where that name is served."""
+
+    server: str
+    url: str
+    certificate: str | None = None  # the CA's file on the node
+
+
+def registry_host(registry: RegistryParameters) -> RegistryHost:
+    scheme = "https" if registry.connection_type == HTTPS else "http"
+    certificate = f"{registry_directory(registry.server)}/ca.crt" if registry.certificate_path else None
+    return RegistryHost(server=registry.server, url=f"{scheme}://{registry.server}", certificate=certificate)
+
+
+def registry_directory(name: str) -> str:
+    """Where containerd looks for what concerns a registry. `name` is narrowed again: it becomes part of a path."""
+    return f"{CERTIFICATES}/{server(name)}"
+
+
+def hosts_toml(host: RegistryHost) -> str:
+    entry: Table = {"capabilities": ["pull", "resolve"]}
+    if host.certificate is not None:
+        entry["ca"] = host.certificate
+    return as_toml({"server": host.url, "host": {host.url: entry}})
+
+
+def containerd_toml(pause: str, image_repository: str | None = None, *, config_version: int = 2) -> str:
+    """The whole file; what it leaves out keeps its default. Version 2 is that of containerd 1.x, version 3 of 2.x."""
+    sandbox = f"{image_repository or DEFAULT_REPOSITORY}/pause:{pause}"
+    runc: Table = {"runtime_type": "io.containerd.runc.v2", "options": {"SystemdCgroup": True}}
+    runtimes: Table = {"default_runtime_name": "runc", "runtimes": {"runc": runc}}
+    cni: Table = {"bin_dir": "/opt/cni/bin", "conf_dir": "/etc/cni/net.d"}
+    registry: Table = {"config_path": CERTIFICATES}
+    if config_version == 2:
+        cri: Table = {"sandbox_image": sandbox, "containerd": runtimes, "cni": cni, "registry": registry}
+        plugins: Table = {"io.containerd.grpc.v1.cri": cri}
+    else:
+        plugins = {
+            "io.containerd.cri.v1.images": {"pinned_images": {"sandbox": sandbox}, "registry": registry},
+            "io.containerd.cri.v1.runtime": {"containerd": runtimes, "cni": cni},
+        }
+    return as_toml({"version": config_version, "plugins": plugins})
+
+
+def as_toml(table: Table) -> str:
+    """A table of text, numbers, flags, lists of text and tables. Values come before tables, as TOML wants it."""
+    return "".join(f"{line}\n" for line in _table(table, ()))
+
+
+def _table(table: Table, path: tuple[str, ...]) -> list[str]:
+    values = {key: value for key, value in table.items() if not isinstance(value, dict)}
+    lines = [f"[{'.'.join(_key(part) for part in path)}]"] if path and values else []
+    lines += [f"{_key(key)} = {_value(value)}" for key, value in values.items()]
+    for key, value in table.items():
+        if isinstance(value, dict):
+            lines += _table(value, (*path, key))
+    return lines
+
+
+def _key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _value(key)
+
+
+def _value(value: Any) -> str:
+    """JSON and TOML write these alike, as long as text is printable ASCII."""
+    texts = value if isinstance(value, list) else [value]
+    if not all(isinstance(one, bool | int) or (isinstance(one, str) and _PRINTABLE.fullmatch(one)) for one in texts):
+        raise ValueError("only numbers, flags and printable text can be written")
+    return json.dumps(value)
