@@ -1,0 +1,1 @@
+"""Hands on a machine: commands, files and long jobs over SSH."""

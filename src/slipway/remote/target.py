@@ -1,0 +1,36 @@
+"""Who is meant: one machine's address, and how to log in to it."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+
+from slipway.model.errors import StepError
+
+SSH_PORT = 22
+
+
+@dataclass(frozen=True)
+class Target:
+    """A login on a machine. Its secrets are in clear: made for one step, never stored, never printed."""
+
+    address: str  # IPv4 or IPv6
+    username: str
+    port: int = SSH_PORT
+    private_key: str | None = field(default=None, repr=False)  # OpenSSH or PEM text, tried before the password
+    password: str | None = field(default=None, repr=False)
+    host_key: str | None = None  # pinned: "ssh-ed25519 AAAA..."; None: what the known hosts say
+
+    def __post_init__(self) -> None:
+        try:
+            ipaddress.ip_address(self.address)
+        except ValueError:
+            raise StepError(f"{self.address!r} is not an IPv4 or IPv6 address.") from None
+
+    @property
+    def known_as(self) -> str:
+        """The name its host key is kept under, as OpenSSH writes it."""
+        return self.address if self.port == SSH_PORT else f"[{self.address}]:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.username}@{self.known_as}"
