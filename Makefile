@@ -32,12 +32,12 @@ test: install  ## every test, on SQLite and PostgreSQL
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest -q -n $(WORKERS)
 
-check: install  ## format, types, layers, unit tests: the inner loop
+check: install  ## format, types, layers, unit tests on SQLite: the inner loop
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest -q -n $(WORKERS) tests/unit
+	$(BIN)/pytest -q -n $(WORKERS) --hypothesis-profile=quick -k 'not postgresql' tests/unit
 
 bench: install  ## the figures, as ratios against the peer's
 	@$(BIN)/python -m bench

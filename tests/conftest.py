@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+import hypothesis
 import psycopg
 import pytest
 from sqlalchemy.engine import URL, make_url
@@ -26,6 +27,9 @@ LAB = Path(__file__).parents[1] / "lab" / "postgres"
 PLACE = "POSTGRES_OF_THIS_TEST_RUN"  # the server's directory, inherited by xdist's workers
 TEMPLATE = "migrated"
 
+
+# For `make check`: a look rather than a search.
+hypothesis.settings.register_profile("quick", max_examples=20)
 
 mine = pytest.StashKey[str]()
 
