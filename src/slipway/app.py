@@ -35,6 +35,7 @@ from slipway.store.database import Database
 from slipway.store.migrate import upgrade
 from slipway.store.secrets import Vault
 from slipway.vim.registry import Drivers
+from slipway.vim.sandbox.driver import SandboxDriver
 from slipway.vim.simulated.driver import SimulatedDriver
 
 Role = Literal["all", "api", "worker"]
@@ -52,6 +53,7 @@ class Slipway:
     vault: Vault
     drivers: Drivers
     simulated: SimulatedDriver
+    sandbox: SandboxDriver
     lcm: Lcm
     onboarding: Onboarding
     vims: VimRegistry
@@ -64,6 +66,7 @@ class Slipway:
 
     def close(self) -> None:
         self.simulated.close()
+        self.sandbox.close()
         self.database.close()
 
 
@@ -78,7 +81,8 @@ def assemble(
     upgrade(database)
     vault = Vault(settings.key_path)
     simulated = SimulatedDriver(settings.simulated_path)
-    drivers = Drivers([simulated])
+    sandbox = SandboxDriver(settings.sandbox_path)
+    drivers = Drivers([simulated, sandbox])
     management = ManagementDrivers(management_drivers)
     actions = {**drivers.actions(), **management.actions()}
     names = settings.secret_parameters
@@ -102,6 +106,7 @@ def assemble(
         vault=vault,
         drivers=drivers,
         simulated=simulated,
+        sandbox=sandbox,
         lcm=Lcm(database, vault, lifecycle, drivers, management, actions, bell=worker, secret_names=names),
         onboarding=Onboarding(
             database,

@@ -33,6 +33,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     token_file: Path | None = None
     key_file: Path | None = None
     package_dir: Path | None = None
+    sandbox_dir: Path | None = None
     secret_parameters: tuple[str, ...] = ()
     unsigned_packages: Literal["accept", "refuse"] = "accept"
     trusted_certificates: Path | None = None
@@ -62,6 +63,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def packages_path(self) -> Path:
         return self.package_dir or self.data_dir / "packages"
+
+    @property
+    def sandbox_path(self) -> Path:
+        return self.sandbox_dir or self.data_dir / "sandbox"
 
     @property
     def simulated_path(self) -> Path:

@@ -11,6 +11,7 @@ from slipway import __version__
 from slipway.cli import (
     op,
     package,
+    sandbox,
     server,
     sim,
     vim,
@@ -36,6 +37,7 @@ app.add_typer(vim.app, name="vim", help="VIMs: the places VNFs run on.")
 app.add_typer(vnf.app, name="vnf", help="VNF instances, and what is done with them.")
 app.add_typer(op.app, name="op", help="Lifecycle operations: watch, retry, roll back, fail, cancel.")
 app.add_typer(sim.app, name="sim", help="Faults of simulated VIMs.")
+app.add_typer(sandbox.app, name="sandbox", help="Machines on this machine: containers with systemd and SSH.")
 app.add_typer(server.secrets_app, name="secrets", help="Stored secrets.")
 
 

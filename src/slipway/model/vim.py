@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 SIMULATED = "SLIPWAY.SIMULATED.V_1"
+SANDBOX = "SLIPWAY.SANDBOX.V_1"
 
 
 class Vim(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

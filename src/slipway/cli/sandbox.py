@@ -1,0 +1,251 @@
+"""`slipway sandbox`: the machines on this machine. It works on the engine itself, with or without a server."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from slipway.cli.errors import CliError, NotFound
+from slipway.cli.output import table
+from slipway.cli.paths import INSTANCES
+from slipway.cli.session import Session, command
+
+if TYPE_CHECKING:
+    from slipway.model.machine import FoundMachine
+    from slipway.vim.sandbox.engines import Engines
+    from slipway.vim.sandbox.hands import Hands
+    from slipway.vim.sandbox.inventory import Holdings
+
+app = typer.Typer(no_args_is_help=True)
+image_app = typer.Typer(no_args_is_help=True)
+app.add_typer(image_app, name="image", help="The image that machines are made from.")
+
+DataDir = Annotated[
+    Path | None, typer.Option("--data-dir", envvar="SLIPWAY_DATA_DIR", metavar="DIR", help="Where Slipway keeps data.")
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A machine: its name or its id.")]
+
+
+@app.callback()
+def sandbox() -> None:
+    """Machines on this machine: containers with systemd and SSH."""
+
+
+@image_app.callback()
+def image() -> None:
+    """The image that machines are made from."""
+
+
+@command(app, "check", example="slipway sandbox check", local=True)
+def check(session: Session, data_dir: DataDir = None) -> int:
+    """Say what this machine lacks to hold machines, and the command that cures it. Changes nothing."""
+    from dataclasses import asdict
+
+    from slipway.vim.sandbox.checks import Host, findings
+
+    engines = _engines(data_dir)
+    try:
+        found = findings(engines, Host())
+    finally:
+        engines.close()
+    columns = {"": "bold", "WHAT": "", "FOUND": "", "CURE": ""}
+    rows = [("✓" if one.fine else "✗", one.what, one.detail, one.cure) for one in found]
+    session.output.show([asdict(one) for one in found], lambda: table(columns, rows))
+    return 0 if all(one.fine for one in found) else 1
+
+
+@command(image_app, "build", example="slipway sandbox image build", local=True, formats=False)
+def build(
+    session: Session,
+    anew: Annotated[bool, typer.Option("--anew", help="From the packages of today, even if there is one.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Make the machine image from Debian's packages: a minute or two the first time."""
+    import time
+
+    from slipway.vim.sandbox.connection import LOCAL
+    from slipway.vim.sandbox.image.library import ensure_image
+
+    begun = time.monotonic()
+
+    def say(stage: str) -> None:
+        session.output.say(f"{time.monotonic() - begun:5.0f} s  {stage}")
+
+    engines = _engines(data_dir)
+    try:
+        hands = engines.hands(LOCAL)
+        done = ensure_image(hands.engine, engines.places, hands.locks, say, anew=anew)
+    finally:
+        engines.close()
+    say("the machine image is ready" if done else "the machine image is there already; --anew makes it again")
+
+
+@command(app, "ls", example="slipway sandbox ls", local=True)
+def ls(session: Session, data_dir: DataDir = None) -> None:
+    """List the machines, whichever instance they belong to."""
+    with _Open(data_dir) as hands:
+        found = _everything(hands)
+    machines = [(instance, one) for instance, holdings in found.items() for one in holdings.machines]
+    documents = [
+        {
+            "name": one.name,
+            "id": one.id,
+            "instance": instance,
+            "ready": one.ready,
+            "addresses": [port.address for port in one.ports],
+            "hostKey": one.host_key,
+        }
+        for instance, one in machines
+    ]
+    columns = {"NAME": "bold", "STATE": "", "ADDRESSES": "", "VOLUMES": "", "INSTANCE": "", "ID": ""}
+    rows = [
+        (
+            one.name,
+            "runs" if one.ready else "stopped",
+            " ".join(port.address or "?" for port in one.ports),
+            len(one.volumes),
+            instance,
+            one.id,
+        )
+        for instance, one in machines
+    ]
+    session.output.show(documents, lambda: table(columns, rows))
+
+
+@command(app, "ssh", example="slipway sandbox ssh workerNode-1 -- uptime", local=True, formats=False)
+def ssh(
+    session: Session,
+    name: Name,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[COMMAND]...", help="What to run there instead of a shell.")
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Log in to a machine as the user slipway, its host key checked."""
+    engines = _engines(data_dir)
+    with _Open(data_dir) as hands:
+        machine = _machine(_everything(hands), name)
+        address = _reachable(hands, machine)
+    known = engines.places.runtime / "known_hosts" / machine.resource_id[:12]
+    known.parent.mkdir(parents=True, exist_ok=True)
+    known.write_text(f"{address} {machine.host_key}\n")
+    options = {"UserKnownHostsFile": str(known), "StrictHostKeyChecking": "yes", "LogLevel": "ERROR"}
+    arguments = ["ssh", "-i", str(engines.places.key)]
+    for option, value in options.items():
+        arguments += ["-o", f"{option}={value}"]
+    try:
+        os.execvp("ssh", [*arguments, f"slipway@{address}", *(words or ())])  # noqa: S606 - a list, no shell
+    except FileNotFoundError:
+        raise CliError("There is no ssh on this machine: apt-get install openssh-client") from None
+
+
+@command(app, "logs", example="slipway sandbox logs workerNode-1 --lines 50", local=True, formats=False)
+def logs(
+    session: Session,
+    name: Name,
+    lines: Annotated[int, typer.Option(min=1, max=100_000, help="How many, from the end.")] = 100,
+    data_dir: DataDir = None,
+) -> None:
+    """Print a machine's journal; what the engine has kept of it when it doesn't run."""
+    with _Open(data_dir) as hands:
+        machine = _machine(_everything(hands), name)
+        if machine.ready:
+            _, said = hands.engine.execute(machine.resource_id, ["journalctl", "--no-pager", "--lines", str(lines)])
+        else:
+            said = hands.engine.logs(machine.resource_id, lines)
+    for line in said.splitlines():
+        session.output.say(line)
+
+
+@command(app, "prune", example="slipway sandbox prune --yes")
+def prune(
+    session: Session,
+    everything: Annotated[bool, typer.Option("--all", help="Whosever it is; no server is asked.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
+) -> None:
+    """Remove machines, networks, ports and volumes of instances that the server does not know."""
+    from slipway.vim.sandbox.inventory import remove, remove_outside
+
+    with _Open(session.server.data_dir) as hands:
+        found = _everything(hands)
+        known = set() if everything else {str(one["id"]) for one in session.client.pages(INSTANCES)}
+        orphans = {instance: holdings for instance, holdings in found.items() if instance not in known}
+        for instance, holdings in orphans.items():
+            session.output.say(f"{instance}: {', '.join(holdings.names())}")
+        if orphans and not yes:
+            typer.confirm(f"Remove what {len(orphans)} instances left?", abort=True, err=True)
+        for instance, holdings in orphans.items():
+            remove(hands, instance, holdings)
+        if everything:
+            remove_outside(hands)
+    gone: dict[str, Any] = {instance: holdings.names() for instance, holdings in orphans.items()}
+    said = f"Removed what {len(gone)} instances left." if gone else "There is nothing that nobody owns."
+    session.output.show(gone, lambda: said)
+
+
+@command(app, "stop", example="slipway sandbox stop", local=True, formats=False)
+def stop(session: Session, data_dir: DataDir = None) -> None:
+    """End the engine that Slipway started. It must hold no machines."""
+    engines = _engines(data_dir)
+    if engines.service.process() is None:
+        session.output.say("Slipway has no engine running.")
+        return
+    with _Open(data_dir) as hands:
+        if held := sum(len(holdings.machines) for holdings in _everything(hands).values()):
+            raise CliError(
+                f"The engine holds {held} machines. Terminate their instances, or: slipway sandbox prune --all"
+            )
+    engines.service.stop()
+    session.output.say("The engine has ended.")
+
+
+def _engines(data_dir: Path | None) -> Engines:
+    from slipway.settings import load_settings
+    from slipway.vim.sandbox.engines import Engines
+    from slipway.vim.sandbox.places import Places, default_cache
+
+    settings = load_settings(overrides={"data_dir": data_dir})
+    return Engines(Places(settings.sandbox_path, default_cache()))
+
+
+class _Open:
+    """The hands on this sandbox's engine, closed in the end."""
+
+    def __init__(self, data_dir: Path | None) -> None:
+        self._engines = _engines(data_dir)
+
+    def __enter__(self) -> Hands:
+        from slipway.vim.sandbox.connection import LOCAL
+
+        return self._engines.hands(LOCAL)
+
+    def __exit__(self, *_: object) -> None:
+        self._engines.close()
+
+
+def _everything(hands: Hands) -> dict[str, Holdings]:
+    from slipway.vim.sandbox.inventory import everything
+
+    return everything(hands)
+
+
+def _machine(found: dict[str, Holdings], name: str) -> FoundMachine:
+    machines = [one for holdings in found.values() for one in holdings.machines if name in (one.name, one.id)]
+    if not machines:
+        raise NotFound(f"There is no machine {name!r}. `slipway sandbox ls` shows what there is.")
+    if len(machines) > 1:
+        ids = ", ".join(one.id for one in machines)
+        raise NotFound(f"{len(machines)} machines have the name {name!r}: {ids}. Name one by its id.")
+    return machines[0]
+
+
+def _reachable(hands: Hands, machine: FoundMachine) -> str:
+    from slipway.vim.sandbox.readiness import reachable
+
+    address = reachable(hands, machine)
+    if address is None:
+        raise CliError(f"No address of {machine.name} can be reached from here: its networks have ranges of others.")
+    return address

@@ -1,0 +1,87 @@
+"""The sandbox's driver: the contract's verbs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any, TypeVar
+
+from slipway.model.action import Action, Connection
+from slipway.model.machine import Found, Wanted
+from slipway.model.plan import Plan
+from slipway.model.vim import SANDBOX
+from slipway.vim.contract import Capabilities
+from slipway.vim.machine_by_machine import MachineByMachine
+from slipway.vim.sandbox import labels
+from slipway.vim.sandbox.actions import PREFIX, TIMEOUT, Actions
+from slipway.vim.sandbox.connection import access, endpoint
+from slipway.vim.sandbox.engines import Engines
+from slipway.vim.sandbox.hands import Hands
+from slipway.vim.sandbox.machines import DEFAULT_IMAGE
+from slipway.vim.sandbox.places import Places, default_cache
+
+THREADS = 16  # machines that are worked on at the same time
+PLANNER = MachineByMachine(prefix=PREFIX, words="A sandbox", timeout=TIMEOUT)
+T = TypeVar("T")
+
+
+class SandboxDriver:
+    """`directory` holds the engine's storage, where the engine is our own. Nothing starts before it is asked for."""
+
+    vim_type = SANDBOX
+    capabilities = Capabilities(machines=True, networks=True, volumes=True)
+
+    def __init__(self, directory: Path, engines: Engines | None = None) -> None:
+        self.engines = engines or Engines(Places(directory, default_cache()))
+        self._threads: ThreadPoolExecutor | None = None
+        self._actions = Actions(self)
+
+    @property
+    def actions(self) -> tuple[Action[Any], ...]:
+        return self._actions.all
+
+    def validate(self, connection: Connection) -> None:
+        endpoint(connection)
+        access(connection)
+
+    async def check(self, connection: Connection) -> str:
+        self.validate(connection)
+
+        def look(hands: Hands) -> str:
+            name, version = hands.engine.version()
+            machines = len(hands.engine.containers({labels.KIND: "machine"}))
+            image = hands.engine.has_image(f"localhost/slipway/{DEFAULT_IMAGE}")
+            missing = "" if image else "; no machine image yet: slipway sandbox image build"
+            return (
+                f"sandbox on {name} {version}: {machines} machine{'' if machines == 1 else 's'}{missing}; "
+                "all machines are on one host, so anti-affinity is not kept"
+            )
+
+        return await self.work(connection, look)
+
+    async def find(self, connection: Connection, instance_id: str) -> Found:
+        return await self.work(connection, lambda hands: hands.find(instance_id))
+
+    def steps_towards(self, wanted: Wanted, found: Found) -> Plan:
+        return PLANNER.steps_towards(wanted, found)
+
+    async def work(self, connection: Connection, work: Callable[[Hands], T]) -> T:
+        """Blocking work on the connection's engine, in a thread."""
+        where = endpoint(connection)
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="sandbox")
+        begun = self._threads.submit(lambda: work(self.engines.hands(where)))
+        try:
+            return await asyncio.wrap_future(begun)
+        except asyncio.CancelledError:
+            # What has begun can't be taken back, and an undo must not overtake it. Every call in it has an end.
+            await asyncio.to_thread(wait, [begun])
+            raise
+
+    def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(cancel_futures=True)
+            self._threads = None
+        self.engines.close()

@@ -1,0 +1,78 @@
+"""A sandbox for tests on a real engine: one for each worker of the run, so that workers don't wait for each other.
+
+Storage with the imported image stays in the cache between runs; containers, networks, loop devices and the engine go.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from slipway.model.action import Connection
+from slipway.model.vim import SANDBOX
+from slipway.vim.sandbox import SandboxDriver
+from slipway.vim.sandbox.connection import LOCAL
+from slipway.vim.sandbox.engines import Engines
+from slipway.vim.sandbox.hands import Hands
+from slipway.vim.sandbox.image.library import ensure_image
+from slipway.vim.sandbox.inventory import everything, remove, remove_outside
+from slipway.vim.sandbox.places import Places, default_cache
+
+INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
+ENOUGH = 8192
+NEEDED = ("podman", "runc", "mmdebstrap", "losetup", "ip", "nsenter")
+
+
+def missing() -> str | None:
+    if os.geteuid() != 0:
+        return "the sandbox's own engine needs root"
+    if absent := [program for program in NEEDED if shutil.which(program) is None]:
+        return f"no {', '.join(absent)} on this machine: lab/hosts/install brings them"
+    return None
+
+
+@pytest.fixture(scope="session")
+def engines(worker_id: str) -> Iterator[Engines]:
+    """A running engine with the machine image."""
+    if reason := missing():
+        pytest.skip(reason)
+    if int(INOTIFY.read_text()) < ENOUGH:
+        INOTIFY.write_text(str(ENOUGH))
+    engines = Engines(Places(default_cache() / f"sandbox-lab-{worker_id}", default_cache()), {}, ())
+    hands = engines.hands(LOCAL)
+    ensure_image(hands.engine, engines.places, hands.locks, lambda said: None)
+    clear(hands)
+    yield engines
+    clear(hands)
+    remove_outside(hands)
+    engines.close()
+    engines.service.stop()
+
+
+@pytest.fixture
+def hands(engines: Engines) -> Iterator[Hands]:
+    """The engine itself, empty before and after."""
+    hands = engines.hands(LOCAL)
+    yield hands
+    clear(hands)
+
+
+@pytest.fixture
+def driver(engines: Engines, hands: Hands) -> Iterator[SandboxDriver]:
+    driver = SandboxDriver(engines.places.directory, engines)
+    yield driver
+    driver.close()
+
+
+@pytest.fixture
+def connection() -> Connection:
+    return Connection(SANDBOX, {"endpoint": LOCAL}, {"password": "over the hills"}, {})
+
+
+def clear(hands: Hands) -> None:
+    for instance_id, holdings in everything(hands).items():
+        remove(hands, instance_id, holdings)
