@@ -16,14 +16,14 @@ from slipway.cli.sim import parse_rule
 app = typer.Typer(no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="VIM", help="The VIM's name or id.")]
-SHORT_TYPES = {"simulated": "SLIPWAY.SIMULATED.V_1"}
+SHORT_TYPES = {"simulated": "SLIPWAY.SIMULATED.V_1", "sandbox": "SLIPWAY.SANDBOX.V_1"}
 
 
 @command(app, "add", example="slipway vim add lab --type simulated --endpoint sim://lab --default")
 def add(
     session: Session,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it.")],
-    kind: Annotated[str, typer.Option("--type", help="`simulated`, or the full vimType.")],
+    kind: Annotated[str, typer.Option("--type", help="`simulated`, `sandbox`, or the full vimType.")],
     endpoint: Annotated[str | None, typer.Option(help="Where it is; for a simulated one sim://NAME.")] = None,
     default: Annotated[bool, typer.Option("--default", help="Use it for requests that name no VIM.")] = False,
     description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
@@ -52,8 +52,8 @@ def add(
     """Register a VIM."""
     rules = [parse_rule(one, "--rule") for one in rule or ()]
     interface_info = texts(interface, "--interface")
-    if kind == "simulated":
-        interface_info.setdefault("endpoint", f"sim://{name}")
+    if kind in SHORT_TYPES:
+        interface_info.setdefault("endpoint", f"sim://{name}" if kind == "simulated" else "sandbox://local")
     if endpoint:
         interface_info["endpoint"] = endpoint
     body: dict[str, Any] = {
