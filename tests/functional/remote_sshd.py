@@ -137,14 +137,15 @@ async def until_there(path: Path, within: float = 10.0) -> None:
 
 def _servers_below(pid: int) -> list[int]:
     """The processes that sshd has for its connections, and theirs; not the commands they run."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    servers = [int(child) for child in children if _comm(child).startswith("sshd")]
+    children = _read(f"/proc/{pid}/task/{pid}/children").split()
+    servers = [int(child) for child in children if _read(f"/proc/{child}/comm").startswith("sshd")]
     return [*servers, *(below for server in servers for below in _servers_below(server))]
 
 
-def _comm(pid: str) -> str:
+def _read(path: str) -> str:
+    """A process that ends while it is looked at has nothing to say."""
     try:
-        return Path(f"/proc/{pid}/comm").read_text()
+        return Path(path).read_text()
     except OSError:
         return ""
 
