@@ -87,8 +87,4 @@ class ModifyRequest(Request, frozen=True, kw_only=True):
     vnfc_info_modifications: tuple[VnfcInfoModification, ...] | UnsetType = UNSET
 
 
-class CancelRequest(Request, frozen=True, kw_only=True):
-    cancel_mode: str
-
-
 AnyRequest = InstantiateRequest | TerminateRequest | ScaleRequest | HealRequest | ModifyRequest
