@@ -41,17 +41,6 @@ def hold(connection: Connection, instance_id: str) -> Instance:
     return get(connection, instance_id)
 
 
-def list_all(connection: Connection) -> list[Instance]:
-    """Every instance, oldest first. For answers to people use `paging.list_documents`."""
-    return [_instance(row) for row in connection.execute(_WHOLE.order_by(instances.c.created_at, instances.c.id))]
-
-
-def find_by_name(connection: Connection, name: str) -> list[Instance]:
-    """All that bear the name, oldest first: the standard doesn't make names unique."""
-    named = _WHOLE.where(instances.c.name == name).order_by(instances.c.created_at, instances.c.id)
-    return [_instance(row) for row in connection.execute(named)]
-
-
 def update(connection: Connection, instance: Instance, expected_version: int | None = None) -> Instance:
     """Store it and return it with its new version. With `expected_version`, only if nobody changed it since."""
     change = instances.update().where(instances.c.id == instance.vnf.id)

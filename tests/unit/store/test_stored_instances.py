@@ -9,6 +9,7 @@ from slipway.model.errors import NotFound, PreconditionFailed
 from slipway.model.instance import Instance, InstantiationState
 from slipway.store import instances
 from slipway.store.database import Database
+from slipway.store.filters import parse
 from slipway.store.paging import list_documents
 from slipway.store.tables import instances as table
 
@@ -19,7 +20,6 @@ def test_an_instance_comes_back_as_it_was_stored(database: Database, new_instanc
     instance = new_instance(vnf_instance_name="one", metadata={"deep": {"er": [1, None, "ü"]}})
     database.write_now(instances.insert, instance)
     assert database.read_now(instances.get, instance.vnf.id) == instance
-    assert database.read_now(instances.list_all) == [instance]
 
 
 def test_every_change_raises_the_version(database: Database, new_instance: New) -> None:
@@ -54,9 +54,14 @@ def test_instances_are_found_by_name_oldest_first_and_deleted(database: Database
     first, second, third = (new_instance(vnf_instance_name=name) for name in ("a", "a", "b"))
     for instance in (second, third, first):
         database.write_now(instances.insert, instance)
-    assert database.read_now(instances.find_by_name, "a") == [first, second]
+    assert named_a(database) == [first.vnf.id, second.vnf.id]
     database.write_now(instances.delete, first.vnf.id)
-    assert database.read_now(instances.find_by_name, "a") == [second]
+    assert named_a(database) == [second.vnf.id]
+
+
+def named_a(database: Database) -> list[str]:
+    page = database.read_now(list_documents, table, parse("(eq,vnfInstanceName,a)"))
+    return [msgspec.json.decode(item)["id"] for item in page.items]
 
 
 def test_a_list_is_the_stored_json_less_what_is_not_wanted(database: Database, new_instance: New) -> None:
