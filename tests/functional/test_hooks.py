@@ -45,6 +45,10 @@ class Probe:
     """Greets machines that come and those that go, and registers what it made on the instance."""
 
     name = "probe"
+    aliases = ()
+
+    def check(self, situation: Situation) -> None:
+        pass
 
     def __init__(self) -> None:
         self.heard: list[tuple[str, str, str | None, Any]] = []

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from slipway.lcm.weaving import woven
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.errors import Conflict
 from slipway.model.instance import InstantiationState, VnfInstance
@@ -33,7 +34,7 @@ class Rules:
 def hooked(situation: Situation, wanted: Wanted, name: str, driver: VimDriver, management: ManagementDrivers) -> Plan:
     """The VIM's work between the VNFD's hooks, which know what it will lead to."""
     ahead = dataclasses.replace(situation, wanted=wanted)
-    return Plan.chain(
+    return woven(
         management.plan(f"{name}_start", ahead),
         driver.steps_towards(wanted, situation.found),
         management.plan(f"{name}_end", ahead),

@@ -74,6 +74,6 @@ def _own_keys(target: Target) -> list[asyncssh.SSHKey]:
     if target.private_key is None:
         return []
     try:
-        return [asyncssh.import_private_key(target.private_key)]
+        return [asyncssh.import_private_key(target.private_key, target.passphrase)]
     except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError):
         raise failure.unreadable_key(target) from None

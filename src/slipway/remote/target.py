@@ -18,6 +18,7 @@ class Target:
     username: str
     port: int = SSH_PORT
     private_key: str | None = field(default=None, repr=False)  # OpenSSH or PEM text, tried before the password
+    passphrase: str | None = field(default=None, repr=False)  # opens the key
     password: str | None = field(default=None, repr=False)
     host_key: str | None = None  # pinned: "ssh-ed25519 AAAA..."; None: what the known hosts say
 

@@ -1,0 +1,84 @@
+"""Hooks around the VIM's work: each node at its own pace, and what concerns no node before and after all."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slipway.lcm.weaving import woven
+from slipway.model.plan import Plan, Step
+
+
+def steps(*named: str, after: tuple[str, ...] = ()) -> Plan:
+    """`"drain a"` is a step for the node a, `"unregister"` one for no node."""
+    made = (name.split() for name in named)
+    return Plan.of(*(Step(" ".join(w), "x", node=w[1] if len(w) > 1 else None, after=after) for w in made))
+
+
+def order(plan: Plan) -> dict[str, set[str]]:
+    return {step.id: set(step.after) for step in plan.checked().steps}
+
+
+def test_each_node_goes_at_its_own_pace() -> None:
+    plan = woven(steps("drain a", "drain b"), steps("remove a", "remove b"), steps("forget a", "forget b"))
+    assert order(plan) == {
+        "drain a": set(), "drain b": set(),
+        "remove a": {"drain a"}, "remove b": {"drain b"},
+        "forget a": {"remove a"}, "forget b": {"remove b"},
+    }  # fmt: skip
+
+
+def test_what_concerns_no_node_comes_before_and_after_everything() -> None:
+    plan = order(woven(steps("unregister"), steps("remove a", "remove b"), steps("report")))
+    assert plan == {
+        "unregister": set(), "remove a": {"unregister"}, "remove b": {"unregister"}, "report": {"remove a", "remove b"},
+    }  # fmt: skip
+
+
+def test_the_vims_own_order_is_kept_and_only_its_first_steps_wait() -> None:
+    work = Plan.chain(steps("remove a"), steps("make a"))
+    plan = order(woven(steps("leave a"), work, Plan.chain(steps("prepare a"), steps("join a"))))
+    assert plan == {"leave a": set(), "remove a": {"leave a"}, "make a": {"remove a"}, "prepare a": {"make a"},
+                    "join a": {"prepare a"}}  # fmt: skip
+
+
+def test_a_step_for_a_node_that_the_vim_leaves_alone_still_comes_after_its_work() -> None:
+    assert order(woven(Plan(), steps("make a"), steps("reload b")))["reload b"] == {"make a"}
+    assert order(woven(steps("leave a"), Plan(), steps("reload b")))["reload b"] == {"leave a"}
+
+
+def test_a_step_waits_for_its_machine_even_when_it_waits_for_other_nodes() -> None:
+    end = Plan.of(Step("init a", "x", node="a"), Step("join b", "x", node="b", after=("init a",)))
+    assert order(woven(Plan(), steps("make a", "make b"), end))["join b"] == {"init a", "make b"}
+
+
+def test_masters_can_be_replaced_one_by_one_across_the_parts() -> None:
+    start = Plan.of(Step("leave a", "x", node="a"), Step("leave b", "x", node="b", after=("join a",)))
+    work = Plan.together(*(Plan.chain(steps(f"remove {n}"), steps(f"make {n}")) for n in "ab"))
+    waits = order(woven(start, work, steps("join a", "join b")))
+    assert waits["leave b"] == {"join a"}
+    assert waits["remove b"] == {"leave b"}
+    assert waits["join a"] == {"make a"}
+
+
+NODES = st.lists(st.sampled_from("abcd"), unique=True, max_size=4)
+
+
+@given(NODES, NODES, NODES)
+def test_no_node_is_touched_before_its_hook_nor_visited_before_the_vim_is_done(
+    before: list[str], touched: list[str], after: list[str]
+) -> None:
+    start, work, end = (steps(*(f"{verb} {n}" for n in nodes)) for verb, nodes in
+                        (("s", before), ("w", touched), ("e", after)))  # fmt: skip
+    plan = woven(start, work, end).checked()
+    reached = _closure({step.id: set(step.after) for step in plan.steps})
+    for node in touched:
+        assert node not in before or f"s {node}" in reached[f"w {node}"]
+        assert node not in after or f"w {node}" in reached[f"e {node}"]
+
+
+def _closure(after: dict[str, set[str]]) -> dict[str, set[str]]:
+    def all_before(name: str) -> set[str]:
+        return after[name].union(*(all_before(one) for one in after[name]), set())
+
+    return {name: all_before(name) for name in after}
