@@ -20,8 +20,12 @@ from typing import Literal
 from cryptography import x509
 
 from slipway import __version__
+from slipway.cluster.driver import KubernetesDriver
+from slipway.cluster.reach import SshReach
+from slipway.cluster.steps.world import World
 from slipway.engine.seam import Boundary
 from slipway.engine.worker import Worker
+from slipway.lcm.clusters import Clusters, PackageFiles
 from slipway.lcm.front import Lcm
 from slipway.lcm.lifecycle import RecordedLifecycle
 from slipway.lcm.onboarding import Onboarding
@@ -34,6 +38,7 @@ from slipway.settings import Settings
 from slipway.store.database import Database
 from slipway.store.migrate import upgrade
 from slipway.store.secrets import Vault
+from slipway.vim.kubernetes.driver import KubernetesVimDriver
 from slipway.vim.registry import Drivers
 from slipway.vim.sandbox.driver import SandboxDriver
 from slipway.vim.simulated.driver import SimulatedDriver
@@ -54,6 +59,7 @@ class Slipway:
     drivers: Drivers
     simulated: SimulatedDriver
     sandbox: SandboxDriver
+    reach: SshReach
     lcm: Lcm
     onboarding: Onboarding
     vims: VimRegistry
@@ -74,7 +80,7 @@ def assemble(
     settings: Settings,
     role: Role = "all",
     boundary: Boundary | None = None,
-    management_drivers: Sequence[ManagementDriver] = (Noop(),),
+    management_drivers: Sequence[ManagementDriver] = (),
 ) -> Slipway:
     """Open the store, bring it up to date, and connect the parts."""
     database = Database(settings.database)
@@ -82,10 +88,13 @@ def assemble(
     vault = Vault(settings.key_path)
     simulated = SimulatedDriver(settings.simulated_path)
     sandbox = SandboxDriver(settings.sandbox_path)
-    drivers = Drivers([simulated, sandbox])
-    management = ManagementDrivers(management_drivers)
-    actions = {**drivers.actions(), **management.actions()}
+    drivers = Drivers([simulated, sandbox, KubernetesVimDriver()])
     names = settings.secret_parameters
+    vims = VimRegistry(database, vault, drivers, names)
+    reach = SshReach()
+    world = World(reach, Clusters(vims), PackageFiles(database, settings.packages_path))
+    management = ManagementDrivers([Noop(), KubernetesDriver(world), *management_drivers])
+    actions = {**drivers.actions(), **management.actions()}
     lifecycle = RecordedLifecycle(database, vault, drivers, management, names)
     worker = None
     if role != "api":
@@ -114,7 +123,8 @@ def assemble(
             policy=UnsignedPolicy(settings.unsigned_packages),
             trust=_trusted(settings.trusted_certificates),
         ),
-        vims=VimRegistry(database, vault, drivers, names),
+        vims=vims,
+        reach=reach,
         worker=worker,
     )
 
@@ -189,6 +199,7 @@ async def _stop_worker(slipway: Slipway, working: asyncio.Task[None] | None) -> 
     if slipway.worker is not None and working is not None:
         await slipway.worker.leave(slipway.settings.shutdown_seconds)
         await working
+        await slipway.reach.close()
 
 
 async def _serve_http(slipway: Slipway, stop: asyncio.Event, working: asyncio.Task[None] | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,12 +22,17 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True)
 image_app = typer.Typer(no_args_is_help=True)
-app.add_typer(image_app, name="image", help="The image that machines are made from.")
+app.add_typer(image_app, name="image", help="The images that machines are made from.")
 
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", envvar="SLIPWAY_DATA_DIR", metavar="DIR", help="Where Slipway keeps data.")
 ]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A machine: its name or its id.")]
+
+
+class ImageName(StrEnum):
+    MACHINE = "machine"
+    KUBERNETES = "kubernetes"
 
 
 @app.callback()
@@ -36,7 +42,7 @@ def sandbox() -> None:
 
 @image_app.callback()
 def image() -> None:
-    """The image that machines are made from."""
+    """The images that machines are made from."""
 
 
 @command(app, "check", example="slipway sandbox check", local=True)
@@ -57,30 +63,44 @@ def check(session: Session, data_dir: DataDir = None) -> int:
     return 0 if all(one.fine for one in found) else 1
 
 
-@command(image_app, "build", example="slipway sandbox image build", local=True, formats=False)
+@command(image_app, "build", example="slipway sandbox image build kubernetes", local=True, formats=False)
 def build(
     session: Session,
+    names: Annotated[
+        list[ImageName] | None, typer.Argument(metavar="[NAME]...", help="`machine`, the default, or `kubernetes`.")
+    ] = None,
+    kubernetes: Annotated[
+        list[str] | None,
+        typer.Option("--kubernetes", metavar="VERSION", help="A version in the image `kubernetes`; repeatable."),
+    ] = None,
     anew: Annotated[bool, typer.Option("--anew", help="From the packages of today, even if there is one.")] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Make the machine image from Debian's packages: a minute or two the first time."""
+    """Make an image: `machine` from Debian's packages, in a minute or two; `kubernetes` with clusters' programs too."""
     import time
 
     from slipway.vim.sandbox.connection import LOCAL
-    from slipway.vim.sandbox.image.library import ensure_image
+    from slipway.vim.sandbox.image.library import ensure_image, ensure_kubernetes
 
     begun = time.monotonic()
 
     def say(stage: str) -> None:
         session.output.say(f"{time.monotonic() - begun:5.0f} s  {stage}")
 
+    wanted = names or ([ImageName.KUBERNETES] if kubernetes else [ImageName.MACHINE])
+    if kubernetes and ImageName.KUBERNETES not in wanted:
+        raise CliError("--kubernetes is about the image `kubernetes`, which is not named.")
     engines = _engines(data_dir)
     try:
         hands = engines.hands(LOCAL)
-        done = ensure_image(hands.engine, engines.places, hands.locks, say, anew=anew)
+        for name in wanted:
+            if name is ImageName.MACHINE:
+                done = ensure_image(hands.engine, engines.places, hands.locks, say, anew=anew)
+            else:
+                done = ensure_kubernetes(hands.engine, engines.places, hands.locks, say, kubernetes or (), anew=anew)
+            say(f"the {name} image is " + ("ready" if done else "there already; --anew makes it again"))
     finally:
         engines.close()
-    say("the machine image is ready" if done else "the machine image is there already; --anew makes it again")
 
 
 @command(app, "ls", example="slipway sandbox ls", local=True)

@@ -111,6 +111,16 @@ def join_documents(
     return [_of_kubeadm(cluster, join)]
 
 
+def upload_documents(cluster: ClusterShape, certificate_key: Secret) -> list[Document]:
+    """For `kubeadm init phase upload-certs --upload-certs` on a master: the key is in no argument list."""
+    init: Document = {
+        "kind": "InitConfiguration",
+        "nodeRegistration": {"criSocket": CRI_SOCKET},
+        "certificateKey": certificate_key.document,
+    }
+    return [_of_kubeadm(cluster, init), cluster_document(cluster)]
+
+
 def cluster_document(cluster: ClusterShape) -> Document:
     names = dict.fromkeys((cluster.address, *cluster.further_names))
     document: Document = {

@@ -7,7 +7,7 @@ leave out has a default that works, and what is wrong is told all at once, with 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from slipway.cluster.kubespray_parameters import AnsibleParameters, ExternalLoadBalancerParameters
 from slipway.cluster.node_parameters import MasterParameters, WorkerParameters
@@ -54,7 +54,7 @@ class DrainParameters(Parameters, frozen=True, kw_only=True):
     """How pods leave a node. `empty_dir` says what happens to pods whose data would be lost with them."""
 
     timeout: Annotated[int, whole(1, 86400)] = 600
-    empty_dir: Annotated[str, choice("delete", "refuse")] = "delete"
+    empty_dir: Annotated[Literal["delete", "refuse"], choice("delete", "refuse")] = "delete"
     force: Annotated[bool, flag] = False
 
 

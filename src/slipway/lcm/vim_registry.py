@@ -12,7 +12,7 @@ from sqlalchemy import select
 from slipway.lcm.vim_choice import in_clear
 from slipway.model.action import Connection
 from slipway.model.clock import utcnow
-from slipway.model.errors import BadRequest, Conflict, VimError
+from slipway.model.errors import BadRequest, Conflict, NotFound, VimError
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.merge import merge_patch
 from slipway.model.operation import HOLDING
@@ -88,6 +88,16 @@ class VimRegistry:
     async def remove(self, name: str) -> None:
         await self._database.write(self._delete, name)
 
+    async def enter(self, vim_id: str, request: VimRequest) -> Vim:
+        """A VIM that Slipway made itself, under an id known before: register it, or correct what is registered."""
+        document = msgspec.to_builtins(request)
+        self._validated(document)
+        return await self._database.write(self._enter, vim_id, document)
+
+    async def strike(self, vim_id: str, maker: str) -> None:
+        """Remove such a VIM, if it is there. The instance that made it knows it, but does not run on it."""
+        await self._database.write(self._strike, vim_id, maker)
+
     async def check(self, name: str) -> Health:
         """Log in and look."""
         driver, connection = await self.reached(name)
@@ -138,10 +148,19 @@ class VimRegistry:
         )
         self._drivers.for_type(vim_type).validate(connection)
 
-    def _insert(self, connection: DatabaseConnection, document: dict[str, Any]) -> Vim:
-        vim_id = str(uuid.uuid4())
-        vim = self._hidden(connection, document | {"id": vim_id, "createdAt": utcnow()})
+    def _insert(self, connection: DatabaseConnection, document: dict[str, Any], vim_id: str | None = None) -> Vim:
+        vim = self._hidden(connection, document | {"id": vim_id or str(uuid.uuid4()), "createdAt": utcnow()})
         vims.insert(connection, vim)
+        return vim
+
+    def _enter(self, connection: DatabaseConnection, vim_id: str, document: dict[str, Any]) -> Vim:
+        try:
+            before = vims.get(connection, vim_id)
+        except NotFound:
+            return self._insert(connection, document, vim_id)
+        vim = self._hidden(connection, document | {"id": vim_id, "createdAt": before.created_at})
+        vims.update(connection, vim)
+        self._vault.forget_unused(connection, vim_id, msgspec.to_builtins(vim))
         return vim
 
     def _update(self, connection: DatabaseConnection, name: str, patch: dict[str, Any]) -> Vim:
@@ -166,7 +185,17 @@ class VimRegistry:
     def _delete(self, connection: DatabaseConnection, name: str) -> None:
         vim = vims.get_by_name(connection, name)
         vims.hold(connection, vim.id)
-        if user := _user_of(connection, vim.id):
+        self._drop(connection, vim, None)
+
+    def _strike(self, connection: DatabaseConnection, vim_id: str, maker: str) -> None:
+        try:
+            vims.hold(connection, vim_id)
+        except NotFound:
+            return
+        self._drop(connection, vims.get(connection, vim_id), maker)
+
+    def _drop(self, connection: DatabaseConnection, vim: Vim, maker: str | None) -> None:
+        if user := _user_of(connection, vim.id, maker):
             raise Conflict(f"VIM {vim.name!r} is used by VNF instance {user}. Terminate it first.")
         vims.delete(connection, vim.id)
         self._vault.forget(connection, vim.id)
@@ -177,11 +206,13 @@ def _changeable(vim: Vim) -> dict[str, Any]:
     return {name: value for name, value in document.items() if name not in ("id", "createdAt")}
 
 
-def _user_of(connection: DatabaseConnection, vim_id: str) -> str | None:
-    """An instance on the VIM, or with an operation under way that will put it there."""
+def _user_of(connection: DatabaseConnection, vim_id: str, maker: str | None = None) -> str | None:
+    """An instance on the VIM, or with an operation under way that will put it there; other than the VIM's maker."""
     on_it = (Filter(Operator.EQ, ("vimConnectionInfo", "vimId"), (vim_id,)),)
-    for document in list_documents(connection, tables.instances, on_it, limit=1).items:
-        return msgspec.json.decode(document, type=dict[str, Any])["id"]  # type: ignore[no-any-return]
+    for document in list_documents(connection, tables.instances, on_it, limit=2).items:
+        user: str = msgspec.json.decode(document, type=dict[str, Any])["id"]
+        if user != maker:
+            return user
     table = tables.operations
     holding = select(table.c.instance_id, table.c.vim).where(table.c.state.in_([state.value for state in HOLDING]))
     for row in connection.execute(holding.where(table.c.vim.is_not(None))):

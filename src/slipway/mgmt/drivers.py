@@ -13,7 +13,11 @@ from slipway.model.situation import Situation
 
 class ManagementDriver(Protocol):
     name: str
-    aliases: tuple[str, ...]  # what packages written for other managers call it
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """What packages written for other managers call it."""
+        ...
 
     @property
     def actions(self) -> tuple[Action[Any], ...]: ...

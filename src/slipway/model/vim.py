@@ -9,6 +9,7 @@ import msgspec
 
 SIMULATED = "SLIPWAY.SIMULATED.V_1"
 SANDBOX = "SLIPWAY.SANDBOX.V_1"
+KUBERNETES = "ETSINFV.KUBERNETES.V_1"
 
 
 class Vim(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

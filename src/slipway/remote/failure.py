@@ -62,7 +62,8 @@ def login_refused(target: Target) -> StepError:
 
 def unreadable_key(target: Target) -> StepError:
     return StepError(
-        f"The private key for {target} can't be read.", cure="give an OpenSSH or PEM private key, and its passphrase if it has one."
+        f"The private key for {target} can't be read.",
+        cure="give an OpenSSH or PEM private key, and its passphrase if it has one.",
     )
 
 

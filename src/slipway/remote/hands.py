@@ -11,8 +11,10 @@ Nothing is tried twice in here, for only the step knows what may be: a temporary
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 
-from slipway.remote import failure, files, jobs
+from slipway.remote import failure, files, forward, jobs
 from slipway.remote.command import Command, execute
 from slipway.remote.output import OnLine, Result
 from slipway.remote.pool import Pool
@@ -90,3 +92,7 @@ class Hands:
     async def forget(self, name: str, *, sudo: bool = False, kill: bool = False) -> None:
         """Free the name of a job that has ended, or that is to be killed. Forgetting what is not there is no error."""
         await jobs.forget(self, name, sudo=sudo, kill=kill)
+
+    def forwarded(self, host: str, port: int) -> AbstractAsyncContextManager[Path]:
+        """A UNIX socket here that leads to `host`:`port` as seen from the machine, while the context is open."""
+        return forward.forwarded(self._pool, self.target, host, port)

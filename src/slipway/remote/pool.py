@@ -36,13 +36,24 @@ class Pool:
 
     @asynccontextmanager
     async def borrow(self, target: Target) -> AsyncIterator[asyncssh.SSHClientConnection]:
+        """For one command: waits for a place among those that run there."""
+        async with self._used(target) as line, line.slots:
+            yield await self._connected(line)
+
+    @asynccontextmanager
+    async def hold(self, target: Target) -> AsyncIterator[asyncssh.SSHClientConnection]:
+        """For a forward, which stays open while commands come and go. sshd does not count it as one of them."""
+        async with self._used(target) as line:
+            yield await self._connected(line)
+
+    @asynccontextmanager
+    async def _used(self, target: Target) -> AsyncIterator[_Line]:
         if self._closed:
             raise StepError("Slipway is stopping.", temporary=True)
         line = self._lines.setdefault(target, _Line(target, self.limits))
         line.borrowed()
         try:
-            async with line.slots:
-                yield await self._connected(line)
+            yield line
         finally:
             line.given_back()
             if line.idle:

@@ -9,12 +9,12 @@ _FOLDER = Path(__file__).with_name("scripts")
 
 
 @cache
-def script(name: str) -> str:
+def script(name: str, folder: Path = _FOLDER) -> str:
     """Its text, without the comments: a machine's process list is no place for them."""
-    lines = (_FOLDER / f"{name}.sh").read_text().splitlines()
+    lines = (folder / f"{name}.sh").read_text().splitlines()
     return "\n".join(line for line in lines if line.strip() and not line.lstrip().startswith("#"))
 
 
-def run_script(name: str, *arguments: str) -> list[str]:
+def run_script(name: str, *arguments: str, folder: Path = _FOLDER) -> list[str]:
     """The argument list that runs it with these arguments."""
-    return ["sh", "-c", script(name), f"slipway-{name}", *arguments]
+    return ["sh", "-c", script(name, folder), f"slipway-{name}", *arguments]

@@ -1,15 +1,25 @@
-"""Which images an engine has, and bringing in the one that machines are made from."""
+"""Which images an engine has, and bringing in those that machines are made from."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import ExitStack
+
 from slipway.vim.sandbox.engine import Engine
-from slipway.vim.sandbox.image.build import Say, build_image, cached_image, recipe
+from slipway.vim.sandbox.image import recipes
+from slipway.vim.sandbox.image.build import build_image, cached_image
+from slipway.vim.sandbox.image.kubernetes.payload import payload
+from slipway.vim.sandbox.image.kubernetes.versions import RELEASES, Release, releases
+from slipway.vim.sandbox.image.process import Say
+from slipway.vim.sandbox.image.recipes import Recipe
 from slipway.vim.sandbox.locks import Locks
 from slipway.vim.sandbox.machines import DEFAULT_IMAGE
 from slipway.vim.sandbox.places import Places
 
 RECIPE = "slipway.recipe"
+VERSIONS = "slipway.kubernetes"
 BUILD_SECONDS = 1800.0  # so long somebody else may be at it
+KUBERNETES_BUILD_SECONDS = 4 * 3600.0
 
 
 def image_name(name: str) -> str:
@@ -19,17 +29,45 @@ def image_name(name: str) -> str:
 
 def is_current(engine: Engine) -> bool:
     """Whether the engine has the machine image, made in today's way."""
-    return engine.image_labels(image_name(DEFAULT_IMAGE)).get(RECIPE) == recipe()
+    return engine.image_labels(image_name(DEFAULT_IMAGE)).get(RECIPE) == recipes.machine().digest
+
+
+def kubernetes_in(engine: Engine) -> tuple[Release, ...]:
+    """The releases in the engine's Kubernetes image; none if it was not made in today's way."""
+    labels = engine.image_labels(image_name(recipes.KUBERNETES))
+    found = tuple(RELEASES[one] for one in labels.get(VERSIONS, "").split(",") if one in RELEASES)
+    return found if found and labels.get(RECIPE) == recipes.kubernetes(found).digest else ()
 
 
 def ensure_image(engine: Engine, places: Places, locks: Locks, say: Say, *, anew: bool = False) -> bool:
-    """Build and import what is missing, or all of it anew. Whether anything was done."""
+    """Build and import the machine image, if it is missing or all of it anew. Whether anything was done."""
     with locks.hold("the machine image", seconds=BUILD_SECONDS):
-        file = cached_image(places.cache)
         if is_current(engine) and not anew:
             return False
-        if anew or not file.exists():
-            build_image(file, say)
-        say(f"importing {file.stat().st_size >> 20} MB into the engine")
-        engine.import_image(file, image_name(DEFAULT_IMAGE), {RECIPE: recipe()})
+        _bring(engine, places, recipes.machine(), say, anew=anew)
     return True
+
+
+def ensure_kubernetes(
+    engine: Engine, places: Places, locks: Locks, say: Say, versions: Iterable[str] = (), *, anew: bool = False
+) -> bool:
+    """The same for the Kubernetes image. One that has the wanted versions and others will do."""
+    wanted = releases(versions)
+    with locks.hold("the Kubernetes image", seconds=KUBERNETES_BUILD_SECONDS):
+        if set(wanted) <= set(kubernetes_in(engine)) and not anew:
+            return False
+        _bring(engine, places, recipes.kubernetes(wanted), say, anew=anew)
+    return True
+
+
+def _bring(engine: Engine, places: Places, recipe: Recipe, say: Say, *, anew: bool) -> None:
+    file = cached_image(places.cache, recipe)
+    if anew or not file.exists():
+        with ExitStack() as stack:
+            cache, wanted = places.cache / "kubernetes", recipe.releases
+            more = stack.enter_context(payload(cache, wanted, say)) if wanted else None
+            say(f"making the {recipe.name} image from Debian's packages")
+            build_image(recipe, file, say, more)
+    say(f"importing {file.stat().st_size >> 20} MB into the engine")
+    versions = {VERSIONS: ",".join(one.version for one in recipe.releases)} if recipe.releases else {}
+    engine.import_image(file, image_name(recipe.name), {RECIPE: recipe.digest, **versions})

@@ -1,0 +1,108 @@
+"""The management driver `kubernetes`: what the hooks of a cluster's VNFD mean, and what is refused before it begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slipway.cluster import plans
+from slipway.cluster.checks import refuse_master_count
+from slipway.cluster.roster import Roster, checked_of, masters, parameters_of, roster_of
+from slipway.cluster.steps import actions
+from slipway.cluster.steps.world import World
+from slipway.model.action import Action
+from slipway.model.errors import BadRequest, Unprocessable
+from slipway.model.instance import InstantiatedVnfInfo
+from slipway.model.plan import Plan
+from slipway.model.requests import HealRequest, InstantiateRequest, ScaleRequest, ScaleType
+from slipway.model.situation import Situation
+
+SINGLE = (
+    "the only master holds all of the cluster's state, so it can't be healed as a node; "
+    "heal the whole VNF: leave vnfcInstanceId out."
+)
+ALL_MASTERS = (
+    "without any of its masters the cluster is lost, and its workers with it; "
+    "heal fewer masters at once, or the whole VNF: leave vnfcInstanceId out."
+)
+
+
+class KubernetesDriver:
+    name = "kubernetes"
+    aliases = ("mgmt-drivers-kubernetes", "mgmt_drivers_kubernetes")
+
+    def __init__(self, world: World) -> None:
+        self.actions: tuple[Action[Any], ...] = actions.all_of(world)
+
+    def check(self, situation: Situation) -> None:
+        request = situation.request
+        if isinstance(request, InstantiateRequest | ScaleRequest | HealRequest):
+            checked_of(situation, parameters_of(situation))
+        if isinstance(request, ScaleRequest):
+            _check_scale(situation, request)
+        if isinstance(request, HealRequest) and request.vnfc_instance_id:
+            _check_heal(situation, request)
+
+    def plan(self, hook: str, situation: Situation) -> Plan:
+        if hook.startswith("terminate_"):
+            once = "terminate_start" if "terminate_start" in situation.flavour.hooks else "terminate_end"
+            return plans.unregistered(situation.instance.vnf.id) if hook == once else Plan()
+        planner = {
+            "instantiate_end": plans.new_cluster,
+            "scale_start": plans.goodbyes,
+            "scale_end": plans.arrivals,
+            "heal_start": _heal_start,
+            "heal_end": _heal_end,
+        }.get(hook)
+        return planner(roster_of(situation)) if planner else Plan()
+
+
+def _heal_start(roster: Roster) -> Plan:
+    return Plan() if _is_whole(roster) else plans.heal_goodbyes(roster)
+
+
+def _heal_end(roster: Roster) -> Plan:
+    return plans.new_cluster(roster) if _is_whole(roster) else plans.heal_arrivals(roster)
+
+
+def _is_whole(roster: Roster) -> bool:
+    """Every master is made anew, so the cluster is: nothing of the old one can be asked or told."""
+    if masters(roster.staying):
+        return False
+    if roster.staying:
+        raise Unprocessable(f"vnfcInstanceId: {ALL_MASTERS}")
+    return True
+
+
+def _check_scale(situation: Situation, request: ScaleRequest) -> None:
+    role = checked_of(situation, parameters_of(situation)).masters
+    if role.vdu not in situation.flavour.aspects[request.aspect_id].deltas:
+        return
+    info = situation.instance.vnf.instantiated_vnf_info
+    steps = request.number_of_steps if request.type is ScaleType.SCALE_OUT else -request.number_of_steps
+    levels = {status.aspect_id: status.scale_level for status in info.scale_status} if info else {}
+    levels[request.aspect_id] = levels.get(request.aspect_id, 0) + steps
+    level = situation.flavour.level(info.metadata.get("instantiationLevelId") if info else None)
+    count = situation.flavour.members(role.vdu, levels, level)
+    if refusal := refuse_master_count(count):
+        raise BadRequest(f"numberOfSteps: {refusal.what}; {refusal.cure}.")
+    if (count == 1) != (role.count == 1):
+        raise BadRequest(
+            "numberOfSteps: one master is reached at its own address and several at one that they share, so a cluster "
+            "can't change between the two; instantiate another one."
+        )
+
+
+def _check_heal(situation: Situation, request: HealRequest) -> None:
+    role = checked_of(situation, parameters_of(situation)).masters
+    info = situation.instance.vnf.instantiated_vnf_info
+    if info is None:
+        return
+    chosen, all_of_them = _healed(info, request), {vnfc.id for vnfc in info.vnfc_resource_info}
+    control = {vnfc.id for vnfc in info.vnfc_resource_info if vnfc.vdu_id == role.vdu}
+    if control <= chosen and not all_of_them <= chosen:
+        raise BadRequest(f"vnfcInstanceId: {SINGLE if len(control) == 1 else ALL_MASTERS}")
+
+
+def _healed(info: InstantiatedVnfInfo, request: HealRequest) -> set[str]:
+    known = {vnfc.id: vnfc.vnfc_resource_info_id for vnfc in info.vnfc_info}
+    return {known.get(name) or name for name in request.vnfc_instance_id}

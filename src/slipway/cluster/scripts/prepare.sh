@@ -1,0 +1,26 @@
+# prepare VERSION RESTART: kernel, containerd and kubelet as kubeadm wants them. VERSION may be empty: what is there.
+# RESTART is yes when containerd's configuration has changed.
+set -eu
+version=$1 restart=$2
+if [ -n "$version" ] && [ -x "/opt/kubernetes/$version/bin/kubeadm" ]; then
+    for program in kubeadm kubelet kubectl; do ln -sfn "/opt/kubernetes/$version/bin/$program" "/usr/bin/$program"; done
+fi
+swapoff -a || true
+[ ! -f /etc/fstab ] || sed -i '/^[^#].*[[:space:]]swap[[:space:]]/s/^/#/' /etc/fstab
+modprobe overlay
+modprobe br_netfilter
+sysctl --quiet --load=/etc/sysctl.d/90-slipway-kubernetes.conf
+# The machine's own names stay; ours are between two marks. No move: in a container the file is a mount.
+if [ -f /etc/slipway/hosts ]; then
+    kept=$(sed '/^# slipway begin$/,/^# slipway end$/d' /etc/hosts)
+    printf '%s\n# slipway begin\n%s\n# slipway end\n' "$kept" "$(cat /etc/slipway/hosts)" >/etc/hosts
+fi
+systemctl daemon-reload
+systemctl enable --quiet containerd kubelet
+if [ "$restart" = yes ] || ! systemctl is-active --quiet containerd; then systemctl restart containerd; fi
+for second in $(seq 60); do
+    ! ctr version >/dev/null 2>&1 || exit 0
+    sleep 1
+done
+echo "containerd does not answer" >&2
+exit 1

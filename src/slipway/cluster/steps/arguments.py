@@ -1,0 +1,84 @@
+"""What the steps carry: all that is known when a plan is made. Addresses and secrets are found in the step."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from slipway.cluster.site import Arguments, Node, Site
+
+
+class Prepare(Arguments, frozen=True, kw_only=True):
+    """`setup` holds the request's own words on source, proxy and registries; secrets in it are references."""
+
+    node: Node
+    site: Site
+    setup: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Balance(Arguments, frozen=True, kw_only=True):
+    """HAProxy and keepalived on one master, in front of all masters of the site."""
+
+    node: Node
+    site: Site
+
+
+class Init(Arguments, frozen=True, kw_only=True):
+    node: Node
+    site: Site
+
+
+class Join(Arguments, frozen=True, kw_only=True):
+    """`kept`: the cluster stays if this operation is rolled back, so the node must leave it in order."""
+
+    node: Node
+    site: Site
+    kept: bool
+
+
+class Ready(Arguments, frozen=True, kw_only=True):
+    node: Node
+    site: Site
+
+
+class Network(Arguments, frozen=True, kw_only=True):
+    """`cni`: the name of a built-in one, or a manifest of the package."""
+
+    site: Site
+    cni: str
+
+
+class Smoke(Arguments, frozen=True, kw_only=True):
+    site: Site
+
+
+class Register(Arguments, frozen=True, kw_only=True):
+    site: Site
+    vim_name: str
+
+
+class Unregister(Arguments, frozen=True, kw_only=True):
+    instance: str
+
+
+class Drain(Arguments, frozen=True, kw_only=True):
+    node: Node
+    site: Site
+    timeout: int
+    empty_dir: Literal["delete", "refuse"]
+    force: bool
+
+
+class Leave(Arguments, frozen=True, kw_only=True):
+    """A master leaves etcd."""
+
+    node: Node
+    site: Site
+
+
+class Forget(Arguments, frozen=True, kw_only=True):
+    """The Node object of a machine that is gone."""
+
+    node: Node
+    site: Site

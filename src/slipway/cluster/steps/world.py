@@ -1,0 +1,96 @@
+"""What the steps of a cluster need of the world, so narrow that a simulated one can stand in for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from slipway.cluster.site import Node, Site
+from slipway.kube.seam import KubeApi
+from slipway.model.action import StepContext
+from slipway.remote.output import Result
+
+
+class Hands(Protocol):
+    """A machine that can be worked on. docs/remote.md says what each means."""
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        sudo: bool = False,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes | None = None,
+        limit: float | None = None,
+        check: bool = True,
+        told: str | None = None,
+    ) -> Result: ...
+
+    async def put(self, path: str, content: bytes | str, *, mode: int = 0o600, sudo: bool = False) -> None: ...
+
+    async def get(self, path: str, *, sudo: bool = False) -> bytes | None: ...
+
+    async def run_named(
+        self,
+        name: str,
+        argv: Sequence[str],
+        *,
+        limit: float,
+        sudo: bool = False,
+        env: Mapping[str, str] | None = None,
+        check: bool = True,
+    ) -> Result: ...
+
+    async def forget(self, name: str, *, sudo: bool = False, kill: bool = False) -> None: ...
+
+
+class Reach(Protocol):
+    """How to get at machines, and at the API of the cluster that runs on them."""
+
+    async def hands(self, node: Node, ctx: StepContext) -> Hands: ...
+
+    def api(self, site: Site, ctx: StepContext) -> AbstractAsyncContextManager[KubeApi]:
+        """Through the first of the site's masters whose API server is ready."""
+        ...
+
+
+@dataclass(frozen=True)
+class ClusterVim:
+    """A cluster as others use it. The token is in clear: made for one step, never stored by it, never printed."""
+
+    name: str
+    endpoint: str
+    ca: str
+    token: str
+
+    def __repr__(self) -> str:
+        return f"ClusterVim({self.name!r}, {self.endpoint!r})"
+
+
+class VimBook(Protocol):
+    """Where clusters are registered as VIMs, under an id that comes from the instance."""
+
+    async def enter(self, instance_id: str, vim: ClusterVim) -> str:
+        """Register, or correct what is registered; the VIM's id."""
+        ...
+
+    async def strike(self, instance_id: str) -> None:
+        """Remove it. StepError names the VNF that still runs on it."""
+        ...
+
+
+class Files(Protocol):
+    """Files of the package that an instance was made from."""
+
+    async def read(self, instance_id: str, path: str) -> bytes:
+        """StepError when there is none."""
+        ...
+
+
+@dataclass(frozen=True)
+class World:
+    reach: Reach
+    vims: VimBook
+    files: Files

@@ -1,0 +1,183 @@
+"""A Kubernetes API server, asked over HTTPS: straight, or through a UNIX socket that SSH forwards.
+
+    async with Api(from_kubeconfig(text), socket=path) as api:
+        await api.apply(manifest)
+        nodes = await api.list("/api/v1/nodes")
+
+Nothing is tried twice in here, for only the step knows what may be: a temporary KubeError says that the engine may.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from slipway.kube import failure
+from slipway.kube.credentials import Credentials, tls
+from slipway.kube.discovery import Discovery
+from slipway.kube.failure import KubeError
+from slipway.kube.seam import Object, Objects, PatchKind
+
+if TYPE_CHECKING:
+    import httpx
+
+TIMEOUT = 30.0  # seconds for one call, from its turn to the last byte
+CONNECT = 10.0  # of them, at most, until TLS stands
+AT_ONCE = 16  # calls; others wait for their turn
+LARGEST = 32 << 20  # bytes of one answer
+PAGE = 500
+PAGES = 1000
+FIELD_MANAGER = "slipway"
+JSON = "application/json"
+PATCHES = {
+    "merge": "application/merge-patch+json",
+    "strategic": "application/strategic-merge-patch+json",
+    "json": "application/json-patch+json",
+}
+
+
+class Api:
+    def __init__(
+        self,
+        credentials: Credentials,
+        *,
+        socket: Path | None = None,
+        server_name: str | None = None,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        """`socket`: leads to the server in place of its address. `server_name`: what its certificate must be for."""
+        self._credentials = credentials
+        self._socket = socket
+        self._server_name = server_name or credentials.server_name
+        self._timeout = timeout
+        self._connect = min(CONNECT, timeout / 2)
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._discovery = Discovery(self.get, credentials.server)
+        self._client: httpx.AsyncClient | None = None
+
+    async def __aenter__(self) -> Self:
+        import httpx  # a tenth of a second that no start of the server should pay
+
+        limits = httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE)
+        path = str(self._socket) if self._socket else None
+        token = self._credentials.token
+        self._client = httpx.AsyncClient(
+            base_url=self._credentials.server,
+            transport=httpx.AsyncHTTPTransport(verify=tls(self._credentials), uds=path, limits=limits),
+            headers={"User-Agent": FIELD_MANAGER} | ({"Authorization": f"Bearer {token}"} if token else {}),
+            # Ours is around everything. But httpx must end a handshake itself, else it leaves the socket open.
+            timeout=httpx.Timeout(None, connect=self._connect),
+            trust_env=False,  # no proxy, no .netrc
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        client, self._client = self._client, None
+        if client:
+            await client.aclose()
+
+    async def get(self, path: str, **query: str) -> Object:
+        return await self._json("GET", path, query)
+
+    async def list(self, path: str, **query: str) -> Objects:
+        try:
+            return await self._pages(path, query)
+        except KubeError as error:
+            if error.status != 410:
+                raise
+        return await self._pages(path, query)  # what its pages were cut from is too old by now: once more, from now
+
+    async def text(self, path: str) -> str:
+        return (await self._call("GET", path)).decode(errors="replace")
+
+    async def create(self, path: str, body: Object) -> Object:
+        return await self._json("POST", path, {"fieldManager": FIELD_MANAGER}, body)
+
+    async def apply(self, manifest: Object) -> Object:
+        path = await self._discovery.path(manifest)
+        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        return await self._json("PATCH", path, query, manifest, "application/apply-patch+yaml")
+
+    async def patch(self, path: str, body: Object | Objects, kind: PatchKind = "merge") -> Object:
+        return await self._json("PATCH", path, {"fieldManager": FIELD_MANAGER}, body, PATCHES[kind])
+
+    async def delete(self, path: str, uid: str | None = None, grace: int | None = None) -> None:
+        options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        if uid is not None:
+            options["preconditions"] = {"uid": uid}
+        if grace is not None:
+            options["gracePeriodSeconds"] = grace
+        try:
+            await self._call("DELETE", path, body=options)
+        except KubeError as error:
+            if error.status != 404 and not (uid is not None and error.status == 409):
+                raise
+
+    async def _pages(self, path: str, query: dict[str, str]) -> Objects:
+        items: Objects = []
+        query = {"limit": str(PAGE), **query}
+        for _ in range(PAGES):
+            page = await self._json("GET", path, query)
+            items += page.get("items") or []
+            following = (page.get("metadata") or {}).get("continue")
+            if not following:
+                return items
+            query["continue"] = following
+        raise failure.too_large(f"GET {path}", PAGES * LARGEST)
+
+    async def _json(
+        self, verb: str, path: str, query: dict[str, str] | None = None, body: Any = None, content_type: str = JSON
+    ) -> Object:
+        answer = await self._call(verb, path, query, body, content_type)
+        try:
+            return msgspec.json.decode(answer, type=dict[str, Any])
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            raise failure.not_kubernetes(self._asked(verb, path), answer) from None
+
+    async def _call(
+        self, verb: str, path: str, query: dict[str, str] | None = None, body: Any = None, content_type: str = JSON
+    ) -> bytes:
+        import httpx
+
+        asked = self._asked(verb, path)
+        async with self._turns:
+            try:
+                async with asyncio.timeout(self._timeout):
+                    status, answer = await self._exchange(verb, path, query, body, content_type)
+            except TimeoutError:
+                raise failure.too_slow(asked, self._timeout) from None
+            except httpx.ConnectTimeout:
+                raise failure.not_connected(asked, self._connect) from None
+            except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+                raise failure.not_reached(asked, error) from None
+        if not 200 <= status < 300:
+            raise failure.refused(asked, status, answer, [*self._credentials.secrets, *failure.secrets_of(body)])
+        return answer
+
+    async def _exchange(
+        self, verb: str, path: str, query: dict[str, str] | None, body: Any, content_type: str
+    ) -> tuple[int, bytes]:
+        """One request. An answer without end is cut off, and told."""
+        if self._client is None:
+            raise RuntimeError("Api is used outside of its context.")
+        content = None if body is None else msgspec.json.encode(body)
+        headers = {"Accept": JSON} | ({"Content-Type": content_type} if content is not None else {})
+        name = {"sni_hostname": self._server_name} if self._server_name else {}
+        taken = bytearray()
+        async with self._client.stream(
+            verb, path, params=query or None, content=content, headers=headers, extensions=name
+        ) as response:
+            async for chunk in response.aiter_bytes():
+                taken += chunk
+                if len(taken) > LARGEST:
+                    raise failure.too_large(self._asked(verb, path), LARGEST)
+        return response.status_code, bytes(taken)
+
+    def _asked(self, verb: str, path: str) -> str:
+        return failure.short(f"{verb} {path} on {self._credentials.server}")

@@ -1,0 +1,161 @@
+"""Who asks a cluster, and how it is known to be the one: read from a kubeconfig, kept in memory, never shown."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import ssl
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from slipway.model.errors import PackageError, StepError
+from slipway.package.yaml_reader import read_yaml
+
+LARGEST = 1 << 20  # bytes of a kubeconfig
+FLATTEN = "give the output of `kubectl config view --raw --flatten --minify`."
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """A server, its CA, and a client certificate or a token. In clear: made for one step, never stored."""
+
+    server: str  # https://host:port
+    ca: str = field(repr=False)  # PEM
+    client_certificate: str | None = field(default=None, repr=False)  # PEM
+    client_key: str | None = field(default=None, repr=False)  # PEM
+    token: str | None = field(default=None, repr=False)
+    server_name: str | None = None  # that the server's certificate must have, when it is not the host of `server`
+
+    def __post_init__(self) -> None:
+        if not _is_https(self.server):
+            raise StepError("The address of the Kubernetes API is not an https:// URL.", cure="give https://host:port.")
+        if self.token is not None and not _is_header(self.token):
+            raise StepError(
+                "The token for Kubernetes has characters that no token has.", cure="give it without spaces."
+            )
+
+    @property
+    def secrets(self) -> list[str]:
+        return [value for value in (self.token, self.client_key) if value]
+
+
+def from_kubeconfig(text: str) -> Credentials:
+    """The current context of a kubeconfig such as kubeadm's admin.conf. Nothing it names is run, and no file read."""
+    config = _read(text)
+    context = _named(config, "contexts", "context", config.get("current-context"))
+    cluster = _named(config, "clusters", "cluster", context.get("cluster"))
+    user = _named(config, "users", "user", context.get("user"))
+    _refuse(cluster, {"insecure-skip-tls-verify": "does not check the server", "proxy-url": "asks for a proxy"})
+    _refuse(user, {"exec": "runs a program for credentials", "auth-provider": "asks for a plugin"})
+    _refuse(user, {"client-certificate": "names a file", "client-key": "names a file", "tokenFile": "names a file"})
+    _refuse(cluster, {"certificate-authority": "names a file"})
+    certificate, key = _data(user, "client-certificate-data"), _data(user, "client-key-data")
+    ca, token = _data(cluster, "certificate-authority-data"), _text(user, "token")
+    if ca is None:
+        raise _invalid("has no certificate-authority-data")
+    if not token and not (certificate and key):
+        raise _invalid("has neither a token nor a client certificate with its key")
+    return Credentials(
+        server=_text(cluster, "server") or "",
+        ca=ca,
+        client_certificate=certificate if key else None,
+        client_key=key if certificate else None,
+        token=token,
+        server_name=_text(cluster, "tls-server-name"),
+    )
+
+
+def ca_of(text: str) -> str:
+    """The CA of the only cluster in a kubeconfig that nobody logs in with, as kubeadm publishes it."""
+    clusters = _read(text).get("clusters")
+    first = clusters[0] if isinstance(clusters, list) and clusters else None
+    cluster = first.get("cluster") if isinstance(first, dict) else None
+    ca = _data(cluster, "certificate-authority-data") if isinstance(cluster, dict) else None
+    if ca is None:
+        raise _invalid("has no certificate-authority-data")
+    return ca
+
+
+def _read(text: str) -> dict[str, Any]:
+    if len(text) > LARGEST:
+        raise _invalid(f"is larger than {LARGEST >> 10} KiB")
+    try:
+        return read_yaml(text.encode(errors="replace"), "kubeconfig").root
+    except PackageError as error:
+        # Only where: what stands there may be a key.
+        raise _invalid(f"can't be read (line {error.line})" if error.line else "can't be read") from None
+
+
+def tls(credentials: Credentials) -> ssl.SSLContext:
+    """Trusts the given CA and nobody else."""
+    try:
+        context = ssl.create_default_context(cadata=credentials.ca)
+    except (ssl.SSLError, ValueError):
+        raise StepError("The CA of the Kubernetes API can't be read.", cure="give it as PEM.") from None
+    if credentials.client_certificate and credentials.client_key:
+        try:
+            _load_chain(context, f"{credentials.client_certificate}\n{credentials.client_key}")
+        except (ssl.SSLError, ValueError):
+            cure = "give both as PEM, the key without a passphrase."
+            raise StepError("The client certificate for Kubernetes does not go with its key.", cure=cure) from None
+    return context
+
+
+def _load_chain(context: ssl.SSLContext, pem: str) -> None:
+    """OpenSSL wants a file: it gets one that is in memory only and has no name others could open."""
+    descriptor = os.memfd_create("slipway")
+    try:
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
+            file.write(pem.encode())
+        context.load_cert_chain(f"/proc/self/fd/{descriptor}", password="")  # never ask a terminal
+    finally:
+        os.close(descriptor)
+
+
+def _named(config: dict[str, Any], plural: str, singular: str, name: object) -> dict[str, Any]:
+    entries = config.get(plural)
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, dict) and entry.get("name") == name and isinstance(found := entry.get(singular), dict):
+            return found
+    raise _invalid(f"has no {singular} for its current context")
+
+
+def _refuse(part: dict[str, Any], reasons: dict[str, str]) -> None:
+    for key, why in reasons.items():
+        if part.get(key):
+            raise _invalid(f"{why} ({key})")
+
+
+def _data(part: dict[str, Any], key: str) -> str | None:
+    if (text := _text(part, key)) is None:
+        return None
+    try:
+        return base64.b64decode(text, validate=True).decode("ascii")
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        raise _invalid(f"has no base64 of PEM in {key}") from None
+
+
+def _text(part: dict[str, Any], key: str) -> str | None:
+    value = part.get(key)
+    if value is not None and not isinstance(value, str):
+        raise _invalid(f"has no text in {key}")
+    return value or None
+
+
+def _is_https(server: str) -> bool:
+    try:
+        parts = urlsplit(server)
+        _ = parts.port
+    except ValueError:
+        return False
+    return parts.scheme == "https" and bool(parts.hostname) and "@" not in parts.netloc and not parts.query
+
+
+def _is_header(token: str) -> bool:
+    return token.isascii() and token.isprintable() and " " not in token
+
+
+def _invalid(what: str) -> StepError:
+    return StepError(f"The kubeconfig {what}.", cure=FLATTEN)

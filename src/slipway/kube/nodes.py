@@ -1,0 +1,45 @@
+"""A node of a cluster as the scheduler sees it: may it get pods, and does it answer."""
+
+from __future__ import annotations
+
+from slipway.kube import paths
+from slipway.kube.failure import KubeError
+from slipway.kube.pods import condition
+from slipway.kube.seam import KubeApi, Object
+
+
+async def find_node(api: KubeApi, name: str) -> Object | None:
+    try:
+        return await api.get(paths.node(name))
+    except KubeError as error:
+        if error.status == 404:
+            return None
+        raise
+
+
+def node_is_ready(node: Object) -> bool:
+    """Its kubelet says so, and has done so lately: else the cluster itself turns the word into Unknown."""
+    return condition(node, "Ready").get("status") == "True"
+
+
+async def cordon(api: KubeApi, name: str) -> bool:
+    """No new pods from now on. True when it was us: an undo leaves a node alone that somebody else had cordoned."""
+    node = await find_node(api, name)
+    if node is None or (node.get("spec") or {}).get("unschedulable"):
+        return False
+    return await _set_unschedulable(api, name, True)
+
+
+async def uncordon(api: KubeApi, name: str) -> None:
+    await _set_unschedulable(api, name, None)
+
+
+async def _set_unschedulable(api: KubeApi, name: str, value: bool | None) -> bool:
+    """False when the node is not there."""
+    try:
+        await api.patch(paths.node(name), {"spec": {"unschedulable": value}})
+    except KubeError as error:
+        if error.status == 404:
+            return False
+        raise
+    return True

@@ -1,0 +1,34 @@
+"""Where things are in the API. A name from outside stays one segment of a path, whatever it is made of."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from slipway.model.errors import StepError
+
+NODES = "/api/v1/nodes"
+PODS = "/api/v1/pods"
+
+
+def node(name: str) -> str:
+    return f"{NODES}/{segment(name)}"
+
+
+def pods(namespace: str) -> str:
+    return namespaced("/api/v1", namespace, "pods")
+
+
+def pod(namespace: str, name: str, subresource: str | None = None) -> str:
+    return namespaced("/api/v1", namespace, "pods", name, subresource)
+
+
+def namespaced(group: str, namespace: str, plural: str, name: str | None = None, subresource: str | None = None) -> str:
+    """`group` with its version: "/api/v1", "/apis/apps/v1"."""
+    segments = ["namespaces", namespace, plural, *(part for part in (name, subresource) if part is not None)]
+    return "/".join([group, *(segment(part) for part in segments)])
+
+
+def segment(name: str) -> str:
+    if name in ("", ".", ".."):
+        raise StepError(f"{name!r} is not the name of anything in Kubernetes.")
+    return quote(name, safe=":")  # roles are named "system:node" and the like

@@ -1,0 +1,74 @@
+"""What the steps of a cluster may touch of Slipway's own records: the VIMs, and the files of the instance's package."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from slipway.cluster.steps.world import ClusterVim
+from slipway.lcm.vim_registry import VimRegistry, VimRequest
+from slipway.model.errors import RequestError, StepError
+from slipway.model.vim import KUBERNETES
+from slipway.package.reader import open_member
+from slipway.store import instances, packages
+from slipway.store.database import Database
+
+LARGEST = 64 << 20  # bytes of a package's file that a step may read
+
+
+class Clusters:
+    """Clusters in the registry of VIMs."""
+
+    def __init__(self, vims: VimRegistry) -> None:
+        self._vims = vims
+
+    async def enter(self, instance_id: str, vim: ClusterVim) -> str:
+        request = VimRequest(
+            name=vim.name,
+            vim_type=KUBERNETES,
+            description=f"The cluster of VNF instance {instance_id}",
+            interface_info={"endpoint": vim.endpoint, "ssl_ca_cert": vim.ca},
+            access_info={"bearer_token": vim.token},
+        )
+        try:
+            return (await self._vims.enter(_id_of(instance_id), request)).id
+        except RequestError as error:
+            raise StepError(error.detail, cure="give another vim_name, or remove the VIM that has it.") from None
+
+    async def strike(self, instance_id: str) -> None:
+        try:
+            await self._vims.strike(_id_of(instance_id), instance_id)
+        except RequestError as error:
+            raise StepError(error.detail) from None
+
+
+class PackageFiles:
+    def __init__(self, database: Database, directory: Path) -> None:
+        self._database = database
+        self._directory = directory
+
+    async def read(self, instance_id: str, path: str) -> bytes:
+        content = await self._database.read(self._content, instance_id)
+        try:
+            return await asyncio.to_thread(_read, content, path)
+        except (RequestError, KeyError):
+            raise StepError(f"The package has no file {path}.", cure="name one that it has.") from None
+
+    def _content(self, connection: Connection, instance_id: str) -> Path:
+        package = packages.get_by_vnfd(connection, instances.get(connection, instance_id).vnf.vnfd_id)
+        return self._directory / f"{package.id}.csar"
+
+
+def _id_of(instance_id: str) -> str:
+    return str(uuid.uuid5(uuid.UUID(instance_id), "vim"))
+
+
+def _read(content: Path, path: str) -> bytes:
+    with open_member(content, path) as stream:
+        text = stream.read(LARGEST + 1)
+    if len(text) > LARGEST:
+        raise StepError(f"{path} in the package is larger than {LARGEST >> 20} MiB.")
+    return text

@@ -1,0 +1,1 @@
+"""A Kubernetes cluster as a VIM: registered, checked; what runs on it is yet to come."""

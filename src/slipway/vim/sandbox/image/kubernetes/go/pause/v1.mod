@@ -1,0 +1,3 @@
+module slipway/pause
+
+go 1.24.0
