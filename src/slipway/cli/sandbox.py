@@ -47,7 +47,7 @@ def image() -> None:
 
 @command(app, "check", example="slipway sandbox check", local=True)
 def check(session: Session, data_dir: DataDir = None) -> int:
-    """Say what this machine lacks to hold machines, and the command that cures it. Changes nothing."""
+    """Say what this machine lacks to hold machines (✗) or clusters of them (–), and what cures it. Changes nothing."""
     from dataclasses import asdict
 
     from slipway.vim.sandbox.checks import Host, findings
@@ -58,9 +58,9 @@ def check(session: Session, data_dir: DataDir = None) -> int:
     finally:
         engines.close()
     columns = {"": "bold", "WHAT": "", "FOUND": "", "CURE": ""}
-    rows = [("✓" if one.fine else "✗", one.what, one.detail, one.cure) for one in found]
+    rows = [("✓" if one.fine else "–" if one.optional else "✗", one.what, one.detail, one.cure) for one in found]
     session.output.show([asdict(one) for one in found], lambda: table(columns, rows))
-    return 0 if all(one.fine for one in found) else 1
+    return 0 if all(one.fine or one.optional for one in found) else 1
 
 
 @command(image_app, "build", example="slipway sandbox image build kubernetes", local=True, formats=False)
@@ -73,6 +73,15 @@ def build(
         list[str] | None,
         typer.Option("--kubernetes", metavar="VERSION", help="A version in the image `kubernetes`; repeatable."),
     ] = None,
+    site: Annotated[
+        str,
+        typer.Option(
+            "--releases",
+            envvar="SLIPWAY_KUBERNETES_RELEASES",
+            metavar="URL",
+            help="Where Kubernetes' release files are asked for; `none` builds them from Go modules.",
+        ),
+    ] = "https://dl.k8s.io/release",
     anew: Annotated[bool, typer.Option("--anew", help="From the packages of today, even if there is one.")] = False,
     data_dir: DataDir = None,
 ) -> None:
@@ -97,7 +106,10 @@ def build(
             if name is ImageName.MACHINE:
                 done = ensure_image(hands.engine, engines.places, hands.locks, say, anew=anew)
             else:
-                done = ensure_kubernetes(hands.engine, engines.places, hands.locks, say, kubernetes or (), anew=anew)
+                source = None if site == "none" else site
+                done = ensure_kubernetes(
+                    hands.engine, engines.places, hands.locks, say, kubernetes or (), anew=anew, site=source
+                )
             say(f"the {name} image is " + ("ready" if done else "there already; --anew makes it again"))
     finally:
         engines.close()

@@ -95,7 +95,7 @@ def arrivals(roster: Roster) -> Plan:
 def heal_goodbyes(roster: Roster) -> Plan:
     """As `goodbyes`, in turns: the next one leaves when the one before is back."""
     site = roster.site(masters(roster.staying))
-    steps: list[Step] = []
+    steps = [route for route, machine in _routes(roster) if machine in roster.leaving]
     for before, node in _pairs(masters(roster.leaving)):
         steps.append(_drained(roster, node, site, after=[_back(before)] if before else []))
         steps.append(_left(node, site, after=[_drain(node)]))
@@ -107,19 +107,23 @@ def heal_goodbyes(roster: Roster) -> Plan:
 
 def heal_arrivals(roster: Roster) -> Plan:
     """Each healed node forgets who it was, and joins again. What a balancer knows of its master is written anew."""
-    survivors = masters(roster.staying)
-    site = roster.site(survivors)
-    steps: list[Step] = []
-    standing = {node.slot: node for node in masters(roster.before)}
-    for node in masters(roster.coming):
-        standing[node.slot] = node
-        now = roster.site(standing.values())
-        routes = [_balanced(one, now, behind=node, after=[_prepare(node)]) for one in standing.values() if now.vip]
-        steps += _rejoined(roster, node, site, after=[step.id for step in routes])
-        steps += routes
-    for node in workers(roster.coming):
-        steps += _rejoined(roster, node, site)
+    site = roster.site(masters(roster.staying))
+    steps = [route for route, machine in _routes(roster) if machine not in roster.leaving]
+    for node in roster.coming:
+        routed = [_route(other, node) for other in masters(roster.after) if node.master and site.vip]
+        steps += _rejoined(roster, node, site, after=routed)
     return Plan.of(*steps)
+
+
+def _routes(roster: Roster) -> Iterator[tuple[Step, Node]]:
+    """For each master that is healed, every balancer with the machines of that moment: some are yet to be healed."""
+    standing = {node.slot: node for node in masters(roster.before)}
+    for healed in masters(roster.coming):
+        standing[healed.slot] = healed
+        site = roster.site(standing.values())
+        for node in standing.values() if site.vip else ():
+            args = Balance(node=node, site=site)
+            yield _step(_route(node, healed), args, node=node, after=[_prepare(healed)]), node
 
 
 def unregistered(roster_instance: str) -> Plan:
@@ -145,12 +149,6 @@ def _balancers(nodes: Iterable[Node], site: Site, *, after: Sequence[str]) -> It
     if site.vip is not None:
         for node in nodes:
             yield _step(_balance(node), Balance(node=node, site=site), node=node, after=after)
-
-
-def _balanced(node: Node, site: Site, *, behind: Node, after: Sequence[str]) -> Step:
-    """One master's balancer on the way to bring `behind` back; the same one may be written again for another."""
-    name = _balance(node) if node.slot == behind.slot else f"{_balance(node)} for {behind.slot}"
-    return _step(name, Balance(node=node, site=site), node=node, after=after)
 
 
 def _joins(nodes: Nodes, site: Site, *, behind: str | None, kept: bool) -> Iterator[Step]:
@@ -225,6 +223,10 @@ def _prepare(node: Node) -> str:
 
 def _balance(node: Node) -> str:
     return f"balance {node.slot}"
+
+
+def _route(node: Node, healed: Node) -> str:
+    return _balance(node) if node.slot == healed.slot else f"{_balance(node)} for {healed.slot}"
 
 
 def _join(node: Node) -> str:

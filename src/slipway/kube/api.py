@@ -20,13 +20,13 @@ from slipway.kube import failure
 from slipway.kube.credentials import Credentials, tls
 from slipway.kube.discovery import Discovery
 from slipway.kube.failure import KubeError
+from slipway.kube.handshake import closed_if_cancelled
 from slipway.kube.seam import Object, Objects, PatchKind
 
 if TYPE_CHECKING:
     import httpx
 
 TIMEOUT = 30.0  # seconds for one call, from its turn to the last byte
-CONNECT = 10.0  # of them, at most, until TLS stands
 AT_ONCE = 16  # calls; others wait for their turn
 LARGEST = 32 << 20  # bytes of one answer
 PAGE = 500
@@ -48,13 +48,14 @@ class Api:
         socket: Path | None = None,
         server_name: str | None = None,
         timeout: float = TIMEOUT,
+        largest: int = LARGEST,
     ) -> None:
         """`socket`: leads to the server in place of its address. `server_name`: what its certificate must be for."""
         self._credentials = credentials
         self._socket = socket
         self._server_name = server_name or credentials.server_name
         self._timeout = timeout
-        self._connect = min(CONNECT, timeout / 2)
+        self._largest = largest
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._discovery = Discovery(self.get, credentials.server)
         self._client: httpx.AsyncClient | None = None
@@ -69,8 +70,7 @@ class Api:
             base_url=self._credentials.server,
             transport=httpx.AsyncHTTPTransport(verify=tls(self._credentials), uds=path, limits=limits),
             headers={"User-Agent": FIELD_MANAGER} | ({"Authorization": f"Bearer {token}"} if token else {}),
-            # Ours is around everything. But httpx must end a handshake itself, else it leaves the socket open.
-            timeout=httpx.Timeout(None, connect=self._connect),
+            timeout=None,  # noqa: S113 - ours is around everything
             trust_env=False,  # no proxy, no .netrc
         )
         return self
@@ -129,7 +129,7 @@ class Api:
             if not following:
                 return items
             query["continue"] = following
-        raise failure.too_large(f"GET {path}", PAGES * LARGEST)
+        raise failure.too_large(self._asked("GET", path), f"{PAGES} pages")
 
     async def _json(
         self, verb: str, path: str, query: dict[str, str] | None = None, body: Any = None, content_type: str = JSON
@@ -152,8 +152,6 @@ class Api:
                     status, answer = await self._exchange(verb, path, query, body, content_type)
             except TimeoutError:
                 raise failure.too_slow(asked, self._timeout) from None
-            except httpx.ConnectTimeout:
-                raise failure.not_connected(asked, self._connect) from None
             except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
                 raise failure.not_reached(asked, error) from None
         if not 200 <= status < 300:
@@ -170,13 +168,16 @@ class Api:
         headers = {"Accept": JSON} | ({"Content-Type": content_type} if content is not None else {})
         name = {"sni_hostname": self._server_name} if self._server_name else {}
         taken = bytearray()
-        async with self._client.stream(
-            verb, path, params=query or None, content=content, headers=headers, extensions=name
-        ) as response:
+        async with (
+            closed_if_cancelled() as trace,
+            self._client.stream(
+                verb, path, params=query or None, content=content, headers=headers, extensions={"trace": trace, **name}
+            ) as response,
+        ):
             async for chunk in response.aiter_bytes():
                 taken += chunk
-                if len(taken) > LARGEST:
-                    raise failure.too_large(self._asked(verb, path), LARGEST)
+                if len(taken) > self._largest:
+                    raise failure.too_large(self._asked(verb, path), f"{self._largest} bytes")
         return response.status_code, bytes(taken)
 
     def _asked(self, verb: str, path: str) -> str:

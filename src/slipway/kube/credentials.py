@@ -89,10 +89,11 @@ def _read(text: str) -> dict[str, Any]:
 
 
 def tls(credentials: Credentials) -> ssl.SSLContext:
-    """Trusts the given CA and nobody else."""
+    """Trusts the given CA and nobody else. The default context would trust everybody's when there is none."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     try:
-        context = ssl.create_default_context(cadata=credentials.ca)
-    except (ssl.SSLError, ValueError):
+        context.load_verify_locations(cadata=credentials.ca)
+    except (ssl.SSLError, ValueError, TypeError):  # not a certificate, empty, not ASCII
         raise StepError("The CA of the Kubernetes API can't be read.", cure="give it as PEM.") from None
     if credentials.client_certificate and credentials.client_key:
         try:

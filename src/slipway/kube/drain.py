@@ -26,7 +26,7 @@ from slipway.model.errors import StepError
 
 __all__ = ["Policy", "cordon", "drain", "node_is_ready", "uncordon"]
 
-SHORT, LONG = 0.25, 5.0  # seconds between two looks: at first and after progress, and at last
+SHORT, LONG = 0.5, 5.0  # seconds between two looks: at first and after progress, and at last
 FORCED_GRACE = 30  # seconds at most that a pod has to end when the time is over and force removes it
 LAST_LOOK = 15.0  # seconds beyond that for the kubelet to say so
 

@@ -94,12 +94,8 @@ def too_slow(asked: str, limit: float) -> KubeError:
     return KubeError(f"{asked} was not answered within {limit:g} s.", temporary=True)
 
 
-def not_connected(asked: str, limit: float) -> KubeError:
-    return KubeError(f"{asked}: no connection within {limit:g} s.", temporary=True)
-
-
-def too_large(asked: str, most: int) -> KubeError:
-    return KubeError(f"{asked}: the answer is larger than {most >> 20} MiB.", cure="ask for less, by a selector.")
+def too_large(asked: str, most: str) -> KubeError:
+    return KubeError(f"{asked}: the answer is larger than {most}.", cure="ask for less, by a selector.")
 
 
 def not_kubernetes(asked: str, body: bytes) -> KubeError:

@@ -29,6 +29,11 @@ def namespaced(group: str, namespace: str, plural: str, name: str | None = None,
 
 
 def segment(name: str) -> str:
-    if name in ("", ".", ".."):
+    """Roles are named "system:node" and the like."""
+    try:
+        quoted = quote(name, safe=":")
+    except UnicodeEncodeError:  # a lone surrogate, which is no character
+        quoted = ""
+    if quoted in ("", ".", ".."):
         raise StepError(f"{name!r} is not the name of anything in Kubernetes.")
-    return quote(name, safe=":")  # roles are named "system:node" and the like
+    return quoted

@@ -11,13 +11,20 @@ from pathlib import Path
 from slipway.model.errors import VimError
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engines import Engines
-from slipway.vim.sandbox.image.library import image_name, is_current
+from slipway.vim.sandbox.image.kubernetes.compile import CURE as GO_CURE
+from slipway.vim.sandbox.image.kubernetes.compile import OLDEST, go_version
+from slipway.vim.sandbox.image.kubernetes.oci import ZSTD_CURE
+from slipway.vim.sandbox.image.library import image_name, is_current, kubernetes_in
+from slipway.vim.sandbox.image.recipes import KUBERNETES
 from slipway.vim.sandbox.machines import DEFAULT_IMAGE
 from slipway.vim.sandbox.service import INSTALL
 
 INOTIFY_ENOUGH = 1024  # a machine takes about 7 instances, a Kubernetes node more
+INOTIFY_FOR_CLUSTERS = 8192
 INOTIFY_CURE = "sysctl -w fs.inotify.max_user_instances=8192"
 DISK_ENOUGH = 5 << 30
+DISK_FOR_KUBERNETES = 8 << 30  # 4 for Go's modules and its cache, 2 for programs and the image, 2 in an engine
+CONNTRACK_ENOUGH = 131072
 PROGRAMS = {
     "losetup": "apt-get install mount",
     "ip": "apt-get install iproute2",
@@ -35,6 +42,7 @@ class Finding:
     fine: bool
     detail: str
     cure: str = ""
+    optional: bool = False  # plain machines do without
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,7 @@ def findings(engines: Engines, host: Host) -> list[Finding]:
         programs(),
         disk(engines.places.directory),
         image(engines),
+        *kubernetes(engines, host),
     ]
 
 
@@ -131,11 +140,15 @@ def programs() -> Finding:
 
 
 def disk(directory: Path) -> Finding:
-    there = next(parent for parent in (directory, *directory.absolute().parents) if parent.exists())
-    free = shutil.disk_usage(there).free
+    free = _free(directory)
     detail = f"{free / (1 << 30):.1f} GB free for {directory}"
     cure = "" if free >= DISK_ENOUGH else "free some room, or set sandbox_dir to a larger disk"
     return Finding("disk", free >= DISK_ENOUGH, detail, cure)
+
+
+def _free(directory: Path) -> int:
+    there = next(parent for parent in (directory, *directory.absolute().parents) if parent.exists())
+    return shutil.disk_usage(there).free
 
 
 def image(engines: Engines) -> Finding:
@@ -148,3 +161,62 @@ def image(engines: Engines) -> Finding:
     except VimError:
         return Finding("image", False, "the engine does not say", "slipway sandbox check")
     return Finding("image", there, image_name(DEFAULT_IMAGE), "" if there else "slipway sandbox image build")
+
+
+def kubernetes(engines: Engines, host: Host) -> Iterator[Finding]:
+    """What clusters of machines need more, and what making their image needs."""
+    yield clusters_inotify(host)
+    yield conntrack(host)
+    bridged = (host.root / "proc/sys/net/bridge").is_dir()
+    yield _more("br_netfilter", bridged, "filters for pods' traffic on bridges", "modprobe br_netfilter")
+    there = _kubernetes_there(engines)
+    if there:
+        yield Finding("Kubernetes image", True, there, optional=True)
+        return
+    yield Finding("Kubernetes image", True, "not made yet: slipway sandbox image build kubernetes", optional=True)
+    yield go()
+    zstd = shutil.which("zstd") is not None
+    yield _more("zstd", zstd, "compresses the Kubernetes image's container images", ZSTD_CURE)
+    yield cache_disk(engines.places.cache)
+
+
+def clusters_inotify(host: Host) -> Finding:
+    instances = int(host.read("proc/sys/fs/inotify/max_user_instances") or 0)
+    detail = f"{instances} instances; clusters want {INOTIFY_FOR_CLUSTERS}"
+    return _more("inotify for clusters", instances >= INOTIFY_FOR_CLUSTERS, detail, INOTIFY_CURE)
+
+
+def conntrack(host: Host) -> Finding:
+    """All machines count against the host's one limit, and kube-proxy can't raise it from inside."""
+    most = int(host.read("proc/sys/net/netfilter/nf_conntrack_max") or 0)
+    if not most:
+        return _more("conntrack", False, "the kernel follows no connections", "modprobe nf_conntrack")
+    cure = f"sysctl -w net.netfilter.nf_conntrack_max={2 * CONNTRACK_ENOUGH}"
+    return _more("conntrack", most >= CONNTRACK_ENOUGH, f"{most} connections, for all machines together", cure)
+
+
+def go() -> Finding:
+    version = go_version()
+    said = f"Go {'.'.join(map(str, version))}" if version else "no Go"
+    return _more("go", version is not None and version >= OLDEST, f"{said}, which builds Kubernetes", GO_CURE)
+
+
+def cache_disk(directory: Path) -> Finding:
+    free = _free(directory)
+    detail = f"{free / (1 << 30):.1f} GB free for {directory}; the first Kubernetes build takes about 6"
+    return _more("disk for Kubernetes", free >= DISK_FOR_KUBERNETES, detail, "free some room, or set XDG_CACHE_HOME")
+
+
+def _kubernetes_there(engines: Engines) -> str:
+    """In an engine that runs, with its versions; nothing if it isn't."""
+    if engines.url(LOCAL) == engines.service.url and not engines.service.process():
+        return ""
+    try:
+        found = kubernetes_in(engines.hands(LOCAL).engine)
+    except VimError:
+        return ""
+    return f"{image_name(KUBERNETES)} with {', '.join(one.version for one in found)}" if found else ""
+
+
+def _more(what: str, fine: bool, detail: str, cure: str) -> Finding:
+    return Finding(what, fine, detail, "" if fine else cure, optional=True)

@@ -147,7 +147,7 @@ def image_of(engine: Engine, machine: Machine) -> str:
         if engine.has_image(name):
             return name
     raise VimError(f"There is no image {asked} for machine {machine.name}.", VimFault.PERMANENT,
-                   cure=f"slipway sandbox image build; in the VNFD its name is {DEFAULT_IMAGE}")  # fmt: skip
+                   cure="slipway sandbox image build NAME, which makes `machine` and `kubernetes`")  # fmt: skip
 
 
 def _specification(engine: Engine, machine: Machine, maker: Maker, parts: Parts, host_key: str) -> Specification:

@@ -11,13 +11,14 @@ import msgspec
 from slipway.vim.simulated.rules import Rule, Target
 
 
-def count(db: sqlite3.Connection, call: str, target: Target | None) -> tuple[Rule, ...]:
-    """Note one call, and answer the rules that hit it."""
-    db.execute("INSERT INTO call VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET count = count + 1", (call,))
+def count(db: sqlite3.Connection, call: str, target: Target | None, asked: str = "") -> tuple[Rule, ...]:
+    """Note one call, and answer the rules that hit it. Those on a host are counted for each thing that is asked."""
+    name = f"{call} {target.name} {asked}" if target and call == "host" else call
+    db.execute("INSERT INTO call VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET count = count + 1", (name,))
     hits = []
     for position, seen, body in db.execute("SELECT position, seen, body FROM rule ORDER BY position").fetchall():
         rule = _decoded(body)
-        if rule.matches(call, target):
+        if rule.matches(call, target, asked):
             db.execute("UPDATE rule SET seen = ? WHERE position = ?", (seen + 1, position))
             if rule.hits(seen + 1):
                 hits.append(rule)

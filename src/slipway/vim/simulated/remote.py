@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from slipway.model.action import Connection
-from slipway.model.errors import VimError, VimFault
+from slipway.model.errors import StepError, VimError, VimFault
 from slipway.vim.simulated.database import Database
 from slipway.vim.simulated.endpoint import file_of
 from slipway.vim.simulated.faults import count
@@ -23,6 +23,7 @@ from slipway.vim.simulated.rules import Rule, RuleKind, Target
 T = TypeVar("T")
 Rules = Sequence[Rule]
 Work = Callable[[sqlite3.Connection, Rules], T]
+Explain = Callable[[Rule, str], StepError]  # what a rule's fault is to the caller; the text says what was called
 _OUTSIDE_WORK = frozenset({RuleKind.LATENCY, RuleKind.ERROR})
 
 
@@ -40,46 +41,59 @@ class Remote:
         with self._database.transaction(path) as db:
             yield db
 
-    async def call(self, connection: Connection, name: str, work: Work[T], target: Target | None = None) -> T:
+    async def call(
+        self,
+        connection: Connection,
+        name: str,
+        work: Work[T],
+        target: Target | None = None,
+        *,
+        asked: str = "",
+        explain: Explain | None = None,
+    ) -> T:
         """Count the call, do what the rules say, and do the work in one transaction."""
+        told = explain or _told_by_vim
         with self.behind(connection) as db:
-            hits = count(db, name, target)
+            hits = count(db, name, target, asked)
             at_once = not any(rule.kind in _OUTSIDE_WORK for rule in hits)
             answer = _attempt(db, hits, work) if at_once else None
+        what = name if target is None else f"{name} {target.name}"
         if answer is None:
-            await _suffer(hits, name, target)
+            await _suffer(hits, what, told)
             with self.behind(connection) as db:
                 answer = _attempt(db, hits, work)
-        if isinstance(answer, VimError):
+        if isinstance(answer, StepError):
             raise answer
         for rule in hits:
             if rule.kind is RuleKind.TIMEOUT_AFTER_WORK:
-                raise VimError(_said(rule, name, target, "no answer in time"), VimFault.TEMPORARY)
+                raise told(rule, what)
         return answer[0]
 
     def close(self) -> None:
         self._database.close()
 
 
-def _attempt(db: sqlite3.Connection, hits: Rules, work: Work[T]) -> tuple[T] | VimError:
+def _attempt(db: sqlite3.Connection, hits: Rules, work: Work[T]) -> tuple[T] | StepError:
     """Do the work or leave no trace of it; the count of the call stays either way."""
     db.execute("SAVEPOINT work")
     try:
         return (work(db, hits),)
-    except VimError as refused:
+    except StepError as refused:
         db.execute("ROLLBACK TO work")
         return refused
 
 
-async def _suffer(hits: Rules, name: str, target: Target | None) -> None:
+async def _suffer(hits: Rules, what: str, told: Explain) -> None:
     for rule in hits:
         if rule.kind is RuleKind.LATENCY:
             await asyncio.sleep(rule.seconds + random.uniform(0, rule.jitter))  # noqa: S311 (no secret hangs on it)
     for rule in hits:
         if rule.kind is RuleKind.ERROR:
-            raise VimError(_said(rule, name, target, f"{rule.fault} error by a rule"), rule.fault)
+            raise told(rule, what)
 
 
-def _said(rule: Rule, name: str, target: Target | None, otherwise: str) -> str:
-    what = name if target is None else f"{name} {target.name}"
-    return f"The simulated VIM answered {what} with: {rule.message or otherwise}."
+def _told_by_vim(rule: Rule, what: str) -> VimError:
+    late = rule.kind is RuleKind.TIMEOUT_AFTER_WORK
+    fault = VimFault.TEMPORARY if late else rule.fault
+    otherwise = "no answer in time" if late else f"{rule.fault} error by a rule"
+    return VimError(f"The simulated VIM answered {what} with: {rule.message or otherwise}.", fault)

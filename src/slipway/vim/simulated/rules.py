@@ -1,4 +1,4 @@
-"""Rules for faults: latency, failures and lies that a simulated VIM shows on request.
+"""Rules for faults: latency, failures and lies that a simulated VIM shows on request, and so do its machines.
 
 A rule picks calls, and among those that match it the n-th and so many after it. Rules are data, so that an operator
 or a test changes them while everything runs.
@@ -27,9 +27,12 @@ CALLS = (
     "make_network",
     "remove_network",
     "remove_leftovers",
+    "host",  # anything that is asked of a machine itself
+    "api",  # anything that is asked of the Kubernetes API on a machine
 )
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=3600)]
 Positive = Annotated[int, msgspec.Meta(ge=1)]
+HttpError = Annotated[int, msgspec.Meta(ge=400, le=599)]
 
 
 class RuleKind(StrEnum):
@@ -53,11 +56,17 @@ class Target:
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """`machine` is a slot name or a glob over slot and VDU names. `times` None: always."""
+    """`machine` is a slot name or a glob over slot and VDU names. `times` None: always.
+
+    `asked` is a glob over what is asked of a host ("join", "put /etc/kubernetes/*") or of an API ("GET /api/v1/nodes*").
+    `status` is what an API answers to an error; None: it does not answer.
+    """
 
     kind: RuleKind
     call: str = "*"
     machine: str | None = None
+    asked: str | None = None
+    status: HttpError | None = None
     nth: Positive = 1
     times: Positive | None = None
     seconds: Seconds = 0.0
@@ -66,8 +75,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     message: str | None = None
     looks: Positive = 1
 
-    def matches(self, call: str, target: Target | None) -> bool:
+    def matches(self, call: str, target: Target | None, asked: str = "") -> bool:
         if ONLY_IN.get(self.kind, call) != call or self.call not in ("*", call):
+            return False
+        if self.asked is not None and not fnmatchcase(asked, self.asked):
             return False
         if self.machine is None or self.kind is RuleKind.PARTIAL_LIST:
             return True
@@ -99,5 +110,9 @@ def _check(rule: Rule, place: str) -> None:
     only = ONLY_IN.get(rule.kind)
     if only and rule.call not in ("*", only):
         raise BadRequest(f"{place}.call: {rule.kind} is possible for {only} only, not for {rule.call}.")
+    if rule.asked is not None and rule.call not in ("host", "api"):
+        raise BadRequest(f"{place}.asked: it is possible for host and api only, not for {rule.call}.")
+    if rule.status is not None and rule.call != "api":
+        raise BadRequest(f"{place}.status: it is possible for api only, not for {rule.call}.")
     if rule.kind is RuleKind.LATENCY and rule.seconds + rule.jitter == 0:
         raise BadRequest(f"{place}.seconds: latency needs seconds or jitter above 0.")

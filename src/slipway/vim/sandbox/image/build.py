@@ -14,7 +14,7 @@ from slipway.vim.sandbox.image.process import Say, run
 from slipway.vim.sandbox.image.recipes import SUITE, Recipe, machine
 
 LIMIT = 1800.0  # seconds; a machine under load has needed 300
-_STAGE = re.compile(r"^I: (.+)$")
+_STAGE = re.compile(r"^I: ((?:running apt-get|downloading|extracting|installing|cleaning|creating).+)$")
 
 
 def cached_image(cache: Path, recipe: Recipe | None = None) -> Path:

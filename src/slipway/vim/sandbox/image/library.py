@@ -8,8 +8,10 @@ from contextlib import ExitStack
 from slipway.vim.sandbox.engine import Engine
 from slipway.vim.sandbox.image import recipes
 from slipway.vim.sandbox.image.build import build_image, cached_image
+from slipway.vim.sandbox.image.kubernetes.download import SITE, Site
 from slipway.vim.sandbox.image.kubernetes.payload import payload
 from slipway.vim.sandbox.image.kubernetes.versions import RELEASES, Release, releases
+from slipway.vim.sandbox.image.kubernetes.workshop import Workshop
 from slipway.vim.sandbox.image.process import Say
 from slipway.vim.sandbox.image.recipes import Recipe
 from slipway.vim.sandbox.locks import Locks
@@ -44,28 +46,40 @@ def ensure_image(engine: Engine, places: Places, locks: Locks, say: Say, *, anew
     with locks.hold("the machine image", seconds=BUILD_SECONDS):
         if is_current(engine) and not anew:
             return False
-        _bring(engine, places, recipes.machine(), say, anew=anew)
+        _bring(engine, places, recipes.machine(), say, None, anew=anew)
     return True
 
 
 def ensure_kubernetes(
-    engine: Engine, places: Places, locks: Locks, say: Say, versions: Iterable[str] = (), *, anew: bool = False
+    engine: Engine,
+    places: Places,
+    locks: Locks,
+    say: Say,
+    versions: Iterable[str] = (),
+    *,
+    anew: bool = False,
+    site: str | None = SITE,
 ) -> bool:
-    """The same for the Kubernetes image. One that has the wanted versions and others will do."""
+    """The same for the Kubernetes image. One that has the wanted versions and others will do.
+
+    Programs that are not in the cache are asked for at the site, if there is one, and else built.
+    """
     wanted = releases(versions)
     with locks.hold("the Kubernetes image", seconds=KUBERNETES_BUILD_SECONDS):
         if set(wanted) <= set(kubernetes_in(engine)) and not anew:
             return False
-        _bring(engine, places, recipes.kubernetes(wanted), say, anew=anew)
+        workshop = Workshop(places.cache / "kubernetes", say, Site(site, say) if site else None)
+        _bring(engine, places, recipes.kubernetes(wanted), say, workshop, anew=anew)
     return True
 
 
-def _bring(engine: Engine, places: Places, recipe: Recipe, say: Say, *, anew: bool) -> None:
+def _bring(engine: Engine, places: Places, recipe: Recipe, say: Say, workshop: Workshop | None, *, anew: bool) -> None:
     file = cached_image(places.cache, recipe)
     if anew or not file.exists():
         with ExitStack() as stack:
-            cache, wanted = places.cache / "kubernetes", recipe.releases
-            more = stack.enter_context(payload(cache, wanted, say)) if wanted else None
+            more = None
+            if workshop:
+                more = stack.enter_context(payload(places.cache / "kubernetes", recipe.releases, workshop, say))
             say(f"making the {recipe.name} image from Debian's packages")
             build_image(recipe, file, say, more)
     say(f"importing {file.stat().st_size >> 20} MB into the engine")

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slipway.vim.sandbox.image.kubernetes import programs
 from slipway.vim.sandbox.image.kubernetes.oci import Image, Layer, Link, layer, layer_of
-from slipway.vim.sandbox.image.kubernetes.programs import HYPERKUBE, SERVERS, Program
+from slipway.vim.sandbox.image.kubernetes.programs import HYPERKUBE, SERVERS
 from slipway.vim.sandbox.image.kubernetes.versions import FLANNEL, REPOSITORY, TOOLS, Release
+from slipway.vim.sandbox.image.kubernetes.workshop import Workshop
 
 BIN = "usr/local/bin"
-Built = Callable[[Program], Path]
 
 
 class Images:
     """The images of some releases. Layers are written to `work`, each once, when they are wanted."""
 
-    def __init__(self, releases: Sequence[Release], built: Built, tools: Path, work: Path) -> None:
-        self._releases, self._built, self._work = releases, built, work
-        self._tools = layer(tools)
+    def __init__(self, releases: Sequence[Release], workshop: Workshop, tools: Path, work: Path) -> None:
+        self._releases, self._workshop, self._work = releases, workshop, work
+        self._built = workshop.built
+        self._tools = layer(tools, work / "tools.zst")
         self._layers: dict[str, Layer] = {}
 
     def of_nodes(self) -> list[Image]:
@@ -27,7 +28,12 @@ class Images:
         plugin = self._layer("plugin", {"flannel": self._built(programs.flannel_plugin())})
         return [
             *(
-                _image("kube-proxy", f"v{one.version}", [self._tools, self._servers(one)], f"/{BIN}/kube-proxy")
+                _image(
+                    "kube-proxy",
+                    f"v{one.version}",
+                    [self._tools, self._server(one, "kube-proxy")],
+                    f"/{BIN}/kube-proxy",
+                )
                 for one in self._releases
             ),
             *(self._pause(tag) for tag in sorted({one.pause for one in self._releases})),
@@ -40,7 +46,7 @@ class Images:
     def of_masters(self) -> list[Image]:
         """What they need more."""
         servers = [
-            _image(name, f"v{one.version}", [self._scratch(), self._servers(one)], f"/{BIN}/{name}")
+            _image(name, f"v{one.version}", [self._scratch(), self._server(one, name)], f"/{BIN}/{name}")
             for one in self._releases
             for name in SERVERS[:3]
         ]
@@ -49,11 +55,13 @@ class Images:
     def _scratch(self) -> Layer:
         return self._layer("scratch", {"tmp": None})
 
-    def _servers(self, release: Release) -> Layer:
-        """One layer for all servers of a release, so that a node has it once."""
-        links: dict[str, Path | Link | None] = {f"{BIN}/{name}": Link(HYPERKUBE) for name in SERVERS}
-        program = self._built(programs.servers(release))
-        return self._layer(f"servers-{release.version}", {f"{BIN}/{HYPERKUBE}": program, **links})
+    def _server(self, release: Release, name: str) -> Layer:
+        """One layer for all servers of a release if they are one program, so that a node has it once."""
+        kubernetes = self._workshop.kubernetes(release)
+        if kubernetes.one_server is None:
+            return self._layer(f"{name}-{release.version}", {f"{BIN}/{name}": kubernetes.files[name]})
+        links: dict[str, Path | Link | None] = {f"{BIN}/{server}": Link(HYPERKUBE) for server in SERVERS}
+        return self._layer(f"servers-{release.version}", {f"{BIN}/{HYPERKUBE}": kubernetes.one_server, **links})
 
     def _etcd(self, version: str) -> Image:
         newest = self._releases[-1].etcd  # its etcdctl speaks to older ones
@@ -72,7 +80,7 @@ class Images:
 
     def _layer(self, name: str, entries: Mapping[str, Path | Link | None]) -> Layer:
         if name not in self._layers:
-            self._layers[name] = layer_of(self._work / f"{name}.tar", entries)
+            self._layers[name] = layer_of(self._work / f"{name}.zst", entries)
         return self._layers[name]
 
 

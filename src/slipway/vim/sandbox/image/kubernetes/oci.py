@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import io
+import shutil
+import subprocess
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,19 +17,24 @@ from typing import Any
 
 import msgspec
 
+from slipway.model.errors import VimError, VimFault
+
 INDEX = "application/vnd.oci.image.index.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
-LAYER = "application/vnd.oci.image.layer.v1.tar"
+LAYER = "application/vnd.oci.image.layer.v1.tar+zstd"
+COMPRESS_SECONDS = 600.0
+ZSTD_CURE = "apt-get install zstd"
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A tar file on the disk. Not compressed: a machine has it imported in half the time."""
+    """A compressed tar file on the disk."""
 
     file: Path
     digest: str
+    content_digest: str  # of the tar file inside
 
     @property
     def size(self) -> int:
@@ -48,15 +55,33 @@ class Link:
     target: str
 
 
-def layer(file: Path) -> Layer:
-    """One that is there."""
+def zstd() -> str:
+    """The program that layers are compressed with."""
+    program = shutil.which("zstd")
+    if program is None:
+        raise VimError("zstd, which compresses container images, is not there.", VimFault.PERMANENT, cure=ZSTD_CURE)
+    return program
+
+
+def layer(tar: Path, target: Path) -> Layer:
+    """From a tar file. A machine imports in 3 s what takes it 5 s with gzip, and as long uncompressed."""
+    command = [zstd(), "-q", "-f", "-3", "-T1", "-o", str(target), str(tar)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=COMPRESS_SECONDS, check=False)
+    if done.returncode:
+        fault = VimFault.QUOTA if "space left" in done.stderr else VimFault.PERMANENT
+        raise VimError(f"zstd could not compress {tar.name}: {done.stderr.strip()}", fault)
+    return Layer(target, _file_digest(target), _file_digest(tar))
+
+
+def _file_digest(file: Path) -> str:
     with file.open("rb") as content:
-        return Layer(file, hashlib.file_digest(content, "sha256").hexdigest())
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def layer_of(file: Path, entries: Mapping[str, Path | Link | None]) -> Layer:
+def layer_of(target: Path, entries: Mapping[str, Path | Link | None]) -> Layer:
     """One made of programs, links and empty directories (None). It belongs to root, and has no times."""
-    with tarfile.open(file, "w", format=tarfile.PAX_FORMAT) as tar:
+    tar_file = target.with_suffix(".tar")
+    with tarfile.open(tar_file, "w", format=tarfile.PAX_FORMAT) as tar:
         empty = {path for path, source in entries.items() if source is None}
         for directory in sorted(empty | {str(up) for path in entries for up in Path(path).parents} - {"."}):
             entry = tarfile.TarInfo(directory)
@@ -74,7 +99,9 @@ def layer_of(file: Path, entries: Mapping[str, Path | Link | None]) -> Layer:
             entry.size = source.stat().st_size
             with source.open("rb") as content:
                 tar.addfile(entry, content)
-    return layer(file)
+    made = layer(tar_file, target)
+    tar_file.unlink()
+    return made
 
 
 def write_archive(target: Path, images: Sequence[Image]) -> None:
@@ -97,19 +124,15 @@ def write_archive(target: Path, images: Sequence[Image]) -> None:
 
 def documents(image: Image) -> tuple[bytes, bytes]:
     """An image's configuration and manifest."""
-    digests = [f"sha256:{one.digest}" for one in image.layers]
     config = _json(
         {
             "architecture": "amd64",
             "os": "linux",
             "config": {"Env": [PATH], **image.config},
-            "rootfs": {"type": "layers", "diff_ids": digests},
+            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{one.content_digest}" for one in image.layers]},
         }
     )
-    layers = [
-        {"mediaType": LAYER, "digest": digest, "size": one.size}
-        for digest, one in zip(digests, image.layers, strict=True)
-    ]
+    layers = [{"mediaType": LAYER, "digest": f"sha256:{one.digest}", "size": one.size} for one in image.layers]
     body = {"schemaVersion": 2, "mediaType": MANIFEST, "config": _descriptor(CONFIG, config), "layers": layers}
     return config, _json(body)
 

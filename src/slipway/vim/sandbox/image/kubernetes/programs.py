@@ -10,6 +10,7 @@ from slipway.vim.sandbox.image.kubernetes.versions import COREDNS, FLANNEL, FLAN
 
 GO = Path(__file__).parent / "go"
 SERVERS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet")
+COMMANDS = ("kubeadm", "kubectl")
 HYPERKUBE = "hyperkube"  # all servers in one
 
 
