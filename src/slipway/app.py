@@ -29,6 +29,7 @@ from slipway.lcm.clusters import Clusters, PackageFiles
 from slipway.lcm.front import Lcm
 from slipway.lcm.lifecycle import RecordedLifecycle
 from slipway.lcm.onboarding import Onboarding
+from slipway.lcm.standing_clusters import StandingClusters
 from slipway.lcm.vim_registry import VimRegistry, VimRequest
 from slipway.mgmt.drivers import ManagementDriver, ManagementDrivers, Noop
 from slipway.model.errors import SettingsError
@@ -60,6 +61,7 @@ class Slipway:
     simulated: SimulatedDriver
     sandbox: SandboxDriver
     reach: SshReach
+    clusters: StandingClusters
     lcm: Lcm
     onboarding: Onboarding
     vims: VimRegistry
@@ -93,7 +95,8 @@ def assemble(
     vims = VimRegistry(database, vault, drivers, names)
     reach = SshReach()
     world = World(reach, Clusters(vims), PackageFiles(database, settings.packages_path))
-    management = ManagementDrivers([Noop(), KubernetesDriver(world), *management_drivers])
+    kubernetes = KubernetesDriver(world)
+    management = ManagementDrivers([Noop(), kubernetes, *management_drivers])
     actions = {**drivers.actions(), **management.actions()}
     lifecycle = RecordedLifecycle(database, vault, drivers, management, names)
     worker = None
@@ -124,6 +127,7 @@ def assemble(
             trust=_trusted(settings.trusted_certificates),
         ),
         vims=vims,
+        clusters=StandingClusters(database, vault, world, (kubernetes.name, *kubernetes.aliases)),
         reach=reach,
         worker=worker,
     )
@@ -221,6 +225,7 @@ async def _serve_http(slipway: Slipway, stop: asyncio.Event, working: asyncio.Ta
             lcm=slipway.lcm,
             onboarding=slipway.onboarding,
             vims=slipway.vims,
+            clusters=slipway.clusters,
             drivers=slipway.drivers,
             token=token_of(settings.token_path) if settings.auth else None,
             base_url=url,

@@ -10,6 +10,7 @@ from litestar.response.base import ASGIResponse
 from litestar.types import Message, Receive, Scope, Send
 
 from slipway.api import problems
+from slipway.api.clusters import Clusters
 from slipway.api.gate import LCM_PREFIX, LCM_VERSION, Gate
 from slipway.api.links import Links
 from slipway.api.package_content import PackageContent
@@ -68,6 +69,7 @@ def _routes(services: Services) -> list[HTTPRouteHandler]:
         *PackageContent(services).routes(),
         *Vims(services, links).routes(),
         *Plans(services).routes(),
+        *Clusters(services).routes(),
     ]
 
 

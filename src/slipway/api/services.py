@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from slipway import __version__
 from slipway.lcm.front import Lcm
 from slipway.lcm.onboarding import Onboarding
+from slipway.lcm.standing_clusters import StandingClusters
 from slipway.lcm.vim_registry import VimRegistry
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
@@ -25,6 +26,7 @@ class Services:
     lcm: Lcm
     onboarding: Onboarding
     vims: VimRegistry
+    clusters: StandingClusters
     drivers: Drivers
     token: str | None = field(repr=False)
     base_url: str

@@ -77,6 +77,12 @@ def roster_of(situation: Situation) -> Roster:
     )
 
 
+def nodes_of(situation: Situation) -> tuple[Site, Nodes]:
+    """The cluster as it stands, with nothing to be done."""
+    roster = roster_of(situation)
+    return roster.site(masters(roster.before)), roster.before
+
+
 def parameters_of(situation: Situation) -> ClusterParameters:
     """What was asked for at instantiation, and over it what this request says."""
     request = situation.request

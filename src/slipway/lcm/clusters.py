@@ -34,13 +34,13 @@ class Clusters:
             access_info={"bearer_token": vim.token},
         )
         try:
-            return (await self._vims.enter(_id_of(instance_id), request)).id
+            return (await self._vims.enter(vim_id_of(instance_id), request)).id
         except RequestError as error:
             raise StepError(error.detail, cure="give another vim_name, or remove the VIM that has it.") from None
 
     async def strike(self, instance_id: str) -> None:
         try:
-            await self._vims.strike(_id_of(instance_id), instance_id)
+            await self._vims.strike(vim_id_of(instance_id), instance_id)
         except RequestError as error:
             raise StepError(error.detail) from None
 
@@ -62,7 +62,7 @@ class PackageFiles:
         return self._directory / f"{package.id}.csar"
 
 
-def _id_of(instance_id: str) -> str:
+def vim_id_of(instance_id: str) -> str:
     return str(uuid.uuid5(uuid.UUID(instance_id), "vim"))
 
 

@@ -28,9 +28,9 @@ def build_image(recipe: Recipe, target: Path, say: Say, payload: Path | None = N
     part = target.with_suffix(".part.tar")
     mmdebstrap(_words(recipe, payload), part, say)
     part.rename(target)
-    for old in target.parent.glob(f"{recipe.name}-*.tar"):
+    for old in target.parent.glob(f"{recipe.kind}-*.tar"):
         if old != target:
-            old.unlink(missing_ok=True)  # of another recipe; it can be made again
+            old.unlink(missing_ok=True)  # made in another way; nobody would find it again
 
 
 def mmdebstrap(words: list[str], target: Path, say: Say) -> None:

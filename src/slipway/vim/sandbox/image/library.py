@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 from contextlib import ExitStack
 
+from slipway.model.errors import VimError, VimFault
 from slipway.vim.sandbox.engine import Engine
 from slipway.vim.sandbox.image import recipes
 from slipway.vim.sandbox.image.build import build_image, cached_image
@@ -76,12 +78,18 @@ def ensure_kubernetes(
 def _bring(engine: Engine, places: Places, recipe: Recipe, say: Say, workshop: Workshop | None, *, anew: bool) -> None:
     file = cached_image(places.cache, recipe)
     if anew or not file.exists():
-        with ExitStack() as stack:
-            more = None
-            if workshop:
-                more = stack.enter_context(payload(places.cache / "kubernetes", recipe.releases, workshop, say))
-            say(f"making the {recipe.name} image from Debian's packages")
-            build_image(recipe, file, say, more)
+        try:
+            with ExitStack() as stack:
+                more = None
+                if workshop:
+                    more = stack.enter_context(payload(places.cache / "kubernetes", recipe.releases, workshop, say))
+                say(f"making the {recipe.name} image from Debian's packages")
+                build_image(recipe, file, say, more)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            raise VimError(f"The disk of {places.cache} is full.", VimFault.QUOTA,
+                           cure="free some room, or set XDG_CACHE_HOME.") from None  # fmt: skip
     say(f"importing {file.stat().st_size >> 20} MB into the engine")
     versions = {VERSIONS: ",".join(one.version for one in recipe.releases)} if recipe.releases else {}
     engine.import_image(file, image_name(recipe.name), {RECIPE: recipe.digest, **versions})

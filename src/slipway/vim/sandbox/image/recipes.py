@@ -42,7 +42,12 @@ class Recipe:
 
     @property
     def file_name(self) -> str:
-        return f"{self.name}-{SUITE}-{self.digest}.tar"
+        return f"{self.kind}-{self.digest}.tar"
+
+    @property
+    def kind(self) -> str:
+        """The same for every way of making it."""
+        return "-".join((self.name, *(one.version for one in self.releases), SUITE))
 
 
 def machine() -> Recipe:

@@ -1,4 +1,4 @@
-"""What the Kubernetes image has beside Debian's packages: programs of each release, and archives of container images."""
+"""What the Kubernetes image has beside Debian's packages: each release's programs, and archives of container images."""
 
 from __future__ import annotations
 
