@@ -17,8 +17,12 @@ ONGOING = frozenset({"STARTING", "PROCESSING", "ROLLING_BACK"})
 Document = dict[str, Any]
 
 
-def problems(vnf: Document, operations: list[Document]) -> Iterator[tuple[str, list[str]]]:
+def problems(
+    vnf: Document, operations: list[Document], cluster: Document | None = None
+) -> Iterator[tuple[str, list[str]]]:
     """Each with what can be done about it."""
+    for told in (cluster or {}).get("problems", ()):
+        yield told, []
     for operation in operations:
         if operation["operationState"] == "FAILED_TEMP":
             detail = (operation.get("error") or {}).get("detail") or "the server does not say why."
@@ -34,12 +38,12 @@ def problems(vnf: Document, operations: list[Document]) -> Iterator[tuple[str, l
             yield f"VNFC {vnfc['id']} is {vnfc['vnfcState']}.", cure
 
 
-def view(vnf: Document, operations: list[Document]) -> RenderableType:
-    """`operations` newest first."""
+def view(vnf: Document, operations: list[Document], cluster: Document | None = None) -> RenderableType:
+    """`operations` newest first; `cluster` where the VNF is one."""
     from rich.tree import Tree
 
     tree = Tree(text(f"{vnf.get('vnfInstanceName') or '(no name)'}  {vnf['id']}", "bold"), guide_style="dim")
-    found = list(problems(vnf, operations))
+    found = list(problems(vnf, operations, cluster))
     if found:
         branch = tree.add(text("Problems", "bold red"))
         for what, ways_out in found:
@@ -51,6 +55,8 @@ def view(vnf: Document, operations: list[Document]) -> RenderableType:
             look = f"slipway op wait {quote(operation['id'])}"
             tree.add(text(f"Under way: {operation['operation']} {operation['operationState']}  {look}", "cyan"))
     _add_facts(tree, vnf)
+    if cluster:
+        _add_cluster(tree, cluster)
     _add_vnfcs(tree, vnf.get("instantiatedVnfInfo") or {})
     _add_operations(tree, operations[:RECENT])
     return tree
@@ -72,6 +78,23 @@ def _add_facts(tree: Any, vnf: Document) -> None:
         tree.add(text(f"VIM: {key} {vim.get('vimId') or ''} ({vim.get('vimType') or 'registered'})"))
     if vnf.get("vnfInstanceDescription"):
         tree.add(text(f"Description: {vnf['vnfInstanceDescription']}"))
+
+
+def _add_cluster(tree: Any, cluster: Document) -> None:
+    branch = tree.add(text(f"Kubernetes {cluster.get('version') or '(does not answer)'}", "bold"))
+    if cluster.get("virtualAddress"):
+        answers = "answers" if cluster.get("virtualAddressAnswers") else "does not answer"
+        branch.add(text(f"virtual address {cluster['virtualAddress']} {answers}"))
+    for node in cluster["nodes"]:
+        ready = {True: "Ready", False: "NotReady", None: "unknown"}[node.get("ready")]
+        words = [f"{node['name']}  {node['role']}  {ready}", node.get("version"), node.get("address")]
+        if "etcd" in node:
+            words.append("etcd answers" if node["etcd"] else "etcd silent")
+        if node.get("certificatesEnd"):
+            words.append(f"certificates until {node['certificatesEnd'][:10]}")
+        if node.get("cordoned"):
+            words.append("cordoned")
+        branch.add(text("  ".join(word for word in words if word), "green" if node.get("ready") else "red"))
 
 
 def _add_vnfcs(tree: Any, info: Document) -> None:

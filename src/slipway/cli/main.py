@@ -9,6 +9,7 @@ import typer
 
 from slipway import __version__
 from slipway.cli import (
+    cluster,  # noqa: F401 - adds its commands to those of vnf
     op,
     package,
     sandbox,

@@ -11,6 +11,7 @@ OPERATIONS = "/vnflcm/v2/vnf_lcm_op_occs"
 VIMS = "/slipway/v1/vims"
 PLANS = "/slipway/v1/plans"
 STEPS = "/slipway/v1/operations"
+CLUSTERS = "/slipway/v1/clusters"
 
 # A list of operations leaves out their errors unless it is told what to leave out.
 WITH_ERRORS = {"exclude_fields": "operationParams,resourceChanges,changedInfo"}

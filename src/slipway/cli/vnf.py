@@ -12,7 +12,7 @@ from slipway.cli.describe import view
 from slipway.cli.errors import CliError
 from slipway.cli.lookup import find_package, find_vnf
 from slipway.cli.output import facts, table
-from slipway.cli.paths import INSTANCES, OPERATIONS, WITH_ERRORS, equals, inside
+from slipway.cli.paths import CLUSTERS, INSTANCES, OPERATIONS, WITH_ERRORS, equals, inside
 from slipway.cli.session import Session, command
 
 app = typer.Typer(no_args_is_help=True)
@@ -67,7 +67,9 @@ def describe(session: Session, name: Name) -> None:
         key=lambda operation: str(operation.get("startTime")),
         reverse=True,
     )
-    session.output.show({"vnfInstance": vnf, "operations": operations}, lambda: view(vnf, operations))
+    cluster = _cluster(session, vnf)
+    document = {"vnfInstance": vnf, "operations": operations} | ({"cluster": cluster} if cluster else {})
+    session.output.show(document, lambda: view(vnf, operations, cluster))
 
 
 @command(app, "delete", example="slipway vnf delete mycluster")
@@ -76,6 +78,17 @@ def delete(session: Session, name: Name) -> None:
     vnf = find_vnf(session.client, name).body
     session.client.delete(inside(INSTANCES, vnf["id"]))
     session.output.show({"id": vnf["id"], "deleted": True}, lambda: f"Deleted VNF {name} ({vnf['id']}).")
+
+
+def _cluster(session: Session, vnf: dict[str, Any]) -> dict[str, Any] | None:
+    """How the cluster does that this VNF is, if it is one: asked now, so it may take some seconds."""
+    if "kubernetes" not in (vnf.get("vimConnectionInfo") or {}):
+        return None
+    try:
+        found: dict[str, Any] = session.client.get(inside(CLUSTERS, vnf["id"])).body
+    except CliError as error:
+        return {"problems": [str(error)], "nodes": []}
+    return found
 
 
 def _vnfd_of(session: Session, name: str) -> str:

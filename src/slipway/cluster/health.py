@@ -44,7 +44,6 @@ class ClusterHealth(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     problems: tuple[str, ...]
     nodes: tuple[NodeHealth, ...]
     version: str | None = None
-    endpoint: str | None = None
     virtual_address: str | None = None
     virtual_address_answers: bool | None = None
 
@@ -121,7 +120,9 @@ async def _certificates_end(world: World, node: Node, ctx: StepContext) -> datet
     hands = await world.reach.hands(node, ctx)
     try:
         told = json.loads((await run(hands, "certificates", limit=PATIENCE)).stdout)
-        dates = [datetime.fromisoformat(one["expirationDate"]) for one in told["certificates"]]
+        dates = [
+            datetime.fromisoformat(one["expirationDate"]) for one in told["certificates"] if not one.get("missing")
+        ]
     except (ValueError, KeyError, TypeError):
         raise StepError(f"kubeadm on {node.slot} does not tell when its certificates end.") from None
     return min(dates, default=None)

@@ -1,0 +1,102 @@
+"""`slipway vnf kubeconfig|ssh`: the ways into a VNF that is a Kubernetes cluster."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from slipway.cli.begin import Name
+from slipway.cli.describe import addresses
+from slipway.cli.errors import CliError
+from slipway.cli.lookup import find_vnf
+from slipway.cli.paths import CLUSTERS, inside
+from slipway.cli.session import Session, command
+from slipway.cli.vnf import app
+
+
+@command(app, "kubeconfig", example="slipway vnf kubeconfig mycluster --to cluster.conf", formats=False)
+def kubeconfig(
+    session: Session,
+    name: Name,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write it; NAME.kubeconfig if unsaid, - for stdout.")
+    ] = None,
+) -> None:
+    """Write a kubeconfig of the cluster, readable by you alone. It opens everything in the cluster."""
+    vnf = find_vnf(session.client, name).body
+    text = session.client.get(inside(CLUSTERS, vnf["id"], "kubeconfig")).body["kubeconfig"]
+    if to == Path("-"):
+        session.output.say(text.rstrip("\n"))
+        return
+    target = to or Path(f"{_file_name(vnf)}.kubeconfig")
+    _write_private(target, text)
+    session.output.say(f"wrote {target}; try: kubectl --kubeconfig {target} get nodes")
+
+
+@command(app, "ssh", example="slipway vnf ssh mycluster workerNode-1 -i ~/.ssh/id_ed25519 -- uptime", formats=False)
+def ssh(
+    session: Session,
+    name: Name,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="The machine, as `slipway vnf describe` names it.")],
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[COMMAND]...", help="What to run there instead of a shell.")
+    ] = None,
+    user: Annotated[
+        str | None, typer.Option("--user", "-l", help="Who to log in as; ssh's own default if unsaid.")
+    ] = None,
+    identity: Annotated[Path | None, typer.Option("--identity", "-i", metavar="FILE", help="Your key.")] = None,
+) -> None:
+    """Log in to a machine of the VNF with your own key or password; its host key is checked against the record."""
+    vnf = find_vnf(session.client, name).body
+    machine = _machine(vnf, node)
+    address = next(iter(addresses(machine)), None)
+    if address is None:
+        raise CliError(f"{node} has no address.")
+    arguments = ["ssh", *_host_key(machine, address)]
+    if identity:
+        arguments += ["-i", str(identity)]
+    if user:
+        arguments += ["-l", user]
+    try:
+        os.execvp("ssh", [*arguments, address, *(words or ())])  # noqa: S606 - a list, no shell
+    except FileNotFoundError:
+        raise CliError("There is no ssh on this machine: install OpenSSH's client.") from None
+
+
+def _machine(vnf: dict[str, Any], node: str) -> dict[str, Any]:
+    machines = (vnf.get("instantiatedVnfInfo") or {}).get("vnfcResourceInfo") or ()
+    named: dict[str, dict[str, Any]] = {(one.get("metadata") or {}).get("name") or one["id"]: one for one in machines}
+    if node not in named:
+        raise CliError(f"The VNF has no machine {node!r}; it has: {', '.join(named) or 'none'}.")
+    return named[node]
+
+
+def _host_key(machine: dict[str, Any], address: str) -> list[str]:
+    """Only the key in the record will do, where the VIM has told one."""
+    key = (machine.get("metadata") or {}).get("hostKey")
+    if key is None:
+        return []
+    with tempfile.NamedTemporaryFile("w", prefix="slipway-known-hosts-", delete=False) as file:
+        file.write(f"{address} {key}\n")
+    return ["-o", f"UserKnownHostsFile={file.name}", "-o", "StrictHostKeyChecking=yes"]
+
+
+def _file_name(vnf: dict[str, Any]) -> str:
+    named = str(vnf.get("vnfInstanceName") or vnf["id"])
+    return "".join(sign if sign.isalnum() or sign in "-_." else "-" for sign in named).lstrip(".") or vnf["id"]
+
+
+def _write_private(target: Path, text: str) -> None:
+    """Never readable by others, not even for a moment; an older file's wider mode does not stay."""
+    part = target.with_name(f".{target.name}.part")
+    try:
+        part.unlink(missing_ok=True)
+        with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file:  # noqa: PTH123
+            file.write(text)
+        part.replace(target)
+    except OSError as error:
+        raise CliError(f"{target} can't be written: {error.strerror}.") from None
