@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import httpx
 
 TIMEOUT = 30.0  # seconds for one call, from its turn to the last byte
-AT_ONCE = 16  # calls; others wait for their turn
+AT_ONCE = 8  # calls; others wait for their turn
 LARGEST = 32 << 20  # bytes of one answer
 PAGE = 500
 PAGES = 1000
@@ -63,7 +63,9 @@ class Api:
     async def __aenter__(self) -> Self:
         import httpx  # a tenth of a second that no start of the server should pay
 
-        limits = httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE)
+        # Their number is bounded by the turns. httpx must not count as well: a cancelled call may keep its place for
+        # ever, and eight of them would end all calls. Such a connection is closed with the others, when we leave.
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=AT_ONCE)
         path = str(self._socket) if self._socket else None
         token = self._credentials.token
         self._client = httpx.AsyncClient(

@@ -6,7 +6,8 @@ Done again after a crash at any point, it goes on: what has left is not there, w
 
 **A node that is not Ready is dead to a drain.** Nothing on it would end, and nothing on it can be saved. So it is
 cordoned, every pod is evicted once so that others take over elsewhere, and nothing is waited for, refused or forced.
-What a budget holds is left where it is; the cluster removes it with the Node object.
+What a budget holds is left where it is; the cluster removes it with the Node object. That holds too when it stops to be Ready
+while it is drained.
 """
 
 from __future__ import annotations
@@ -88,6 +89,9 @@ async def _empty(api: KubeApi, node: str, leaving: tuple[Pod, ...], policy: Poli
         await asyncio.sleep(min(pause, max(0.0, end - now())))
         before = (len(left), len(held))
         left, held = await _round(api, node, left, [eviction.pod for eviction in held])
+        if left and not await _still_ready(api, node):
+            say(f"{node} is no longer ready: {_count(left)} left to the cluster")
+            return
         pause = SHORT if (len(left), len(held)) != before else min(pause * 1.5, LONG)
         if len(left) <= told // 2:  # a few words, not one for each pod
             told = len(left)
@@ -98,6 +102,12 @@ async def _empty(api: KubeApi, node: str, leaving: tuple[Pod, ...], policy: Poli
         held = []
     if left:
         raise _not_empty(node, left, held, policy)
+
+
+async def _still_ready(api: KubeApi, node: str) -> bool:
+    """A node that lost its power a moment ago looks ready until the cluster has missed it for a while."""
+    found = await find_node(api, node)
+    return found is not None and node_is_ready(found)
 
 
 async def _round(

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import base64
+import os
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from slipway.kube.credentials import Credentials, from_kubeconfig, tls
+from slipway.model.errors import StepError
+from tests.unit.kube.pem import CA, CERTIFICATE, ENCRYPTED_KEY, KEY, OTHER_KEY
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def kubeconfig(cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None, **changes: Any) -> str:
+    """As kubeadm writes one, with changes; None leaves a key out."""
+    given = {"server": "https://10.0.0.1:6443", "certificate-authority-data": encoded(CA), **(cluster or {})}
+    keys = {"client-certificate-data": encoded(CERTIFICATE), "client-key-data": encoded(KEY), **(user or {})}
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {"name": "kubernetes", "cluster": {key: value for key, value in given.items() if value is not None}}
+        ],
+        "contexts": [{"name": "admin", "context": {"cluster": "kubernetes", "user": "admin"}}],
+        "current-context": "admin",
+        "users": [{"name": "admin", "user": {key: value for key, value in keys.items() if value is not None}}],
+        **changes,
+    }
+    return yaml.safe_dump(config)
+
+
+def test_an_admin_conf_is_read() -> None:
+    credentials = from_kubeconfig(kubeconfig())
+    assert credentials == Credentials("https://10.0.0.1:6443", CA, CERTIFICATE, KEY)
+
+
+def test_a_token_and_a_server_name_are_read() -> None:
+    given = {"client-certificate-data": None, "client-key-data": None, "token": "t0ken"}
+    credentials = from_kubeconfig(kubeconfig({"tls-server-name": "kubernetes"}, given))
+    assert (credentials.token, credentials.server_name) == ("t0ken", "kubernetes")
+
+
+def test_no_secret_is_in_any_text_of_credentials() -> None:
+    credentials = Credentials("https://k", CA, CERTIFICATE, KEY, token="canary-token")
+    assert repr(credentials) == "Credentials(server='https://k', server_name=None)"
+
+
+HOSTILE = {
+    "no YAML": "{",
+    "another file": "just text",
+    "no entries": "{}",
+    "an alias bomb": "a: &a [x,x,x,x,x,x,x,x,x]\n"
+    + "".join(f"a{n}: &a{n} [{', '.join(['*a'] * 9)}]\n" for n in range(9)),
+    "Python": "!!python/object/apply:os.system [id]",
+    "too much": "a: " + "x" * 2_000_000,
+    "no current context": kubeconfig().replace("current-context: admin", "current-context: other"),
+    "lists that are none": kubeconfig(clusters="canary", users=7),
+    "entries that are none": kubeconfig(users=["canary", None, {"name": "admin", "user": "canary"}]),
+    "a program": kubeconfig(user={"exec": {"command": "/bin/sh", "args": ["-c", "canary"]}}),
+    "a plugin": kubeconfig(user={"auth-provider": {"name": "canary"}}),
+    "a key file": kubeconfig(user={"client-key": "/etc/shadow"}),
+    "a token file": kubeconfig(user={"tokenFile": "/etc/shadow"}),
+    "a CA file": kubeconfig({"certificate-authority": "/etc/shadow"}),
+    "no check": kubeconfig({"insecure-skip-tls-verify": True}),
+    "a proxy": kubeconfig({"proxy-url": "http://canary"}),
+    "no CA": kubeconfig({"certificate-authority-data": None}),
+    "no credentials": kubeconfig(user={"client-key-data": None}),
+    "no base64": kubeconfig(user={"client-key-data": "canary!"}),
+    "a number": kubeconfig(user={"token": 7}),
+    "no text in it": kubeconfig({"certificate-authority-data": base64.b64encode(b"\xff").decode()}),
+    "plain HTTP": kubeconfig({"server": "http://10.0.0.1"}),
+    "a file as server": kubeconfig({"server": "file:///etc/shadow"}),
+    "a password in the URL": kubeconfig({"server": "https://canary:canary@10.0.0.1"}),
+    "no port": kubeconfig({"server": "https://10.0.0.1:canary"}),
+    "no server": kubeconfig({"server": None}),
+    "a header in the token": kubeconfig(user={"token": "a\r\nX-Canary: 1"}),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_kubeconfig_that_can_not_be_used_has_a_cure_and_is_not_repeated(name: str) -> None:
+    with pytest.raises(StepError, match=r"Cure: ") as caught:
+        from_kubeconfig(HOSTILE[name])
+    assert "canary" not in caught.value.detail.lower()
+    assert len(caught.value.detail) < 300
+    assert not caught.value.temporary
+
+
+def test_a_client_certificate_leaves_no_file_and_no_descriptor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    context = tls(from_kubeconfig(kubeconfig()))
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    assert not list(tmp_path.iterdir())
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+    assert len(context.get_ca_certs()) == 1
+
+
+@pytest.mark.parametrize("key", [OTHER_KEY, ENCRYPTED_KEY, "nonsense"], ids=["another", "locked", "none"])
+def test_a_key_that_does_not_fit_has_a_cure_and_is_not_shown(key: str) -> None:
+    with pytest.raises(StepError, match=r"does not go with its key\. Cure: ") as caught:
+        tls(Credentials("https://k", CA, CERTIFICATE, key))
+    assert key not in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    "ca", ["", "nonsense", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n", "\u1234"]
+)
+def test_a_ca_that_is_none_has_a_cure(ca: str) -> None:
+    with pytest.raises(StepError, match=r"CA of the Kubernetes API can't be read\. Cure: "):
+        tls(Credentials("https://k", ca, token="t"))

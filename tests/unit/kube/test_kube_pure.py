@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import ssl
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from slipway.kube import failure, paths
+from slipway.kube.bootstrap import ca_hash, remove_token
+from slipway.kube.discovery import Discovery
+from slipway.kube.failure import KubeError
+from slipway.kube.nodes import node_is_ready
+from slipway.kube.pods import MIRROR, names, sort
+from slipway.kube.seam import Object
+from slipway.kube.seen import told_pod
+from slipway.model.errors import StepError
+from tests.unit.kube.pem import CA, CA_HASH
+
+
+def pod(name: str, *, owner: str | None = "ReplicaSet", phase: str = "Running", **metadata: Any) -> Object:
+    owners = [{"kind": owner, "controller": True}] if owner else [{"kind": "ConfigMap"}]
+    identity = {"namespace": "ns", "name": name, "uid": f"uid-{name}", "ownerReferences": owners}
+    return {"metadata": {**identity, **metadata}, "spec": {}, "status": {"phase": phase}}
+
+
+def test_pods_are_sorted_by_what_a_drain_may_do() -> None:
+    scratch = pod("scratch")
+    scratch["spec"]["volumes"] = [{"name": "data", "emptyDir": {}}]
+    found = sort(
+        [
+            pod("plain"),
+            pod("static", owner="Node", annotations={MIRROR: "x"}),
+            pod("daemon", owner="DaemonSet"),
+            pod("alone", owner=None),
+            pod("done", owner=None, phase="Succeeded"),
+            pod("going", owner=None, deletionTimestamp="2026-01-01T00:00:00Z"),
+            scratch,
+        ]
+    )
+    assert [one.name for one in found.leaving] == ["plain", "alone", "done", "going", "scratch"]
+    assert [one.name for one in found.without_controller] == ["alone"]
+    assert [one.name for one in found.with_empty_dir] == ["scratch"]
+    assert [one.terminating for one in found.leaving] == [False, False, False, True, False]
+
+
+def test_many_pods_are_named_by_a_few() -> None:
+    assert names([f"ns/{number}" for number in range(12)]).endswith("ns/9, and 2 more")
+
+
+@pytest.mark.parametrize(("status", "ready"), [("True", True), ("False", False), ("Unknown", False)])
+def test_a_node_is_ready_when_it_says_so(status: str, ready: bool) -> None:
+    assert node_is_ready({"status": {"conditions": [{"type": "Ready", "status": status}]}}) is ready
+    assert not node_is_ready({})
+
+
+@given(st.text(st.characters()))
+def test_a_name_stays_one_segment_of_a_path_or_is_refused(name: str) -> None:
+    try:
+        path = paths.pod("ns", name, "eviction")
+    except StepError:
+        assert name in ("", ".", "..") or any("\ud800" <= character <= "\udfff" for character in name)
+    else:
+        assert path.startswith("/api/v1/namespaces/ns/pods/")
+        assert path.count("/") == 7
+        assert not set(path) & set("?# \n")
+
+
+def test_an_answer_that_is_no_status_is_told_in_short_and_without_control_characters() -> None:
+    error = failure.refused("GET /x on https://k", 503, b"\x1b[2J<html>" + b"x" * 100_000)
+    assert error.temporary
+    assert len(error.detail) < failure.MOST + 100
+    assert "\x1b" not in error.detail
+
+
+@pytest.mark.parametrize(
+    ("status", "temporary"),
+    [(401, False), (403, False), (404, False), (409, False), (422, False), (429, True), (504, True)],
+)
+def test_what_may_pass_is_temporary_and_what_may_not_has_a_cure(status: int, temporary: bool) -> None:
+    error = failure.refused("GET /x on https://k", status, b'{"kind":"Status","message":"m","reason":"R"}')
+    assert (error.temporary, error.status, error.reason) == (temporary, status, "R")
+    assert ("Cure: " in error.detail) is not temporary
+
+
+def test_causes_are_kept() -> None:
+    body = b'{"message":"m","details":{"causes":[{"reason":"DisruptionBudget","message":"The budget b needs 1"}]}}'
+    cause = failure.refused("POST /x", 429, body).cause(failure.BUDGET)
+    assert cause
+    assert cause.message == "The budget b needs 1"
+
+
+def test_a_certificate_error_is_found_behind_others() -> None:
+    root = ssl.SSLCertVerificationError()
+    root.verify_message = "self-signed certificate"
+    outer = OSError("outer")
+    outer.__cause__ = root
+    error = failure.not_reached("GET /x", outer)
+    assert not error.temporary
+    assert "self-signed certificate" in error.detail
+
+
+def test_what_a_container_waits_for_is_told() -> None:
+    one = pod("one", phase="Pending")
+    one["status"]["containerStatuses"] = [
+        {"name": "c", "state": {"waiting": {"reason": "ErrImagePull", "message": "no"}}}
+    ]
+    assert told_pod(one) == "pod one is Pending, container c waiting (ErrImagePull: no)"
+
+
+def test_the_hash_of_a_ca_is_that_of_its_public_key() -> None:
+    assert ca_hash(CA) == f"sha256:{CA_HASH}"  # openssl x509 -pubkey | openssl pkey -pubin -outform der | sha256sum
+    with pytest.raises(StepError, match="not a PEM certificate"):
+        ca_hash("nonsense")
+
+
+async def test_what_is_no_bootstrap_token_is_not_shown() -> None:
+    with pytest.raises(StepError) as caught:
+        await remove_token(None, "canary/../../x")  # type: ignore[arg-type]
+    assert "canary" not in caught.value.detail
+
+
+async def test_a_group_is_asked_for_once_and_again_for_a_kind_that_is_new() -> None:
+    asked: list[str] = []
+    kinds = [{"name": "ships", "kind": "Ship", "namespaced": True}, {"name": "ships/status", "kind": "Ship"}]
+
+    async def get(path: str) -> Object:
+        asked.append(path)
+        return {"resources": kinds}
+
+    discovery = Discovery(get, "https://k")
+    ship = {"apiVersion": "test/v1", "kind": "Ship", "metadata": {"name": "a/b", "namespace": "ns"}}
+    for _ in range(3):
+        assert await discovery.path(ship) == "/apis/test/v1/namespaces/ns/ships/a%2Fb"
+    assert asked == ["/apis/test/v1"]
+    fleet = {"apiVersion": "test/v1", "kind": "Fleet", "metadata": {"name": "a"}}
+    with pytest.raises(KubeError, match="knows no Fleet in test/v1"):
+        await discovery.path(fleet)
+    kinds.append({"name": "fleets", "kind": "Fleet", "namespaced": False})
+    assert await discovery.path(fleet) == "/apis/test/v1/fleets/a"
+    assert asked == ["/apis/test/v1"] * 3
+
+
+@pytest.mark.parametrize("manifest", [{}, {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "x-"}}])
+async def test_a_manifest_without_identity_is_refused(manifest: Object) -> None:
+    async def get(path: str) -> Object:
+        raise AssertionError
+
+    with pytest.raises(StepError, match="lacks apiVersion, kind or"):
+        await Discovery(get, "https://k").path(manifest)
