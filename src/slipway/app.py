@@ -22,6 +22,8 @@ from cryptography import x509
 from slipway import __version__
 from slipway.cluster.driver import KubernetesDriver
 from slipway.cluster.reach import SshReach
+from slipway.cluster.reaches import ReachByVim
+from slipway.cluster.simulated.reach import SimulatedReach
 from slipway.cluster.steps.world import World
 from slipway.engine.seam import Boundary
 from slipway.engine.worker import Worker
@@ -60,7 +62,7 @@ class Slipway:
     drivers: Drivers
     simulated: SimulatedDriver
     sandbox: SandboxDriver
-    reach: SshReach
+    reach: ReachByVim
     clusters: StandingClusters
     lcm: Lcm
     onboarding: Onboarding
@@ -74,6 +76,7 @@ class Slipway:
 
     def close(self) -> None:
         self.simulated.close()
+        self.reach.simulated.close()
         self.sandbox.close()
         self.database.close()
 
@@ -93,7 +96,7 @@ def assemble(
     drivers = Drivers([simulated, sandbox, KubernetesVimDriver()])
     names = settings.secret_parameters
     vims = VimRegistry(database, vault, drivers, names)
-    reach = SshReach()
+    reach = ReachByVim(SshReach(), SimulatedReach(settings.simulated_path))
     world = World(reach, Clusters(vims), PackageFiles(database, settings.packages_path))
     kubernetes = KubernetesDriver(world)
     management = ManagementDrivers([Noop(), kubernetes, *management_drivers])

@@ -74,13 +74,17 @@ async def rig_in(
     boundary: Boundary | None = None,
     working: bool = True,
     management: Sequence[ManagementDriver] = (Noop(),),
-    hooks: Sequence[str] = (),
+    hooks: Sequence[str] | None = (),
+    sample: Path = SAMPLE,
 ) -> AsyncIterator[Rig]:
-    """Assembled, with the sample onboarded and a simulated VIM as default; a worker is at work, unless told not to."""
+    """Assembled, with a sample onboarded and a simulated VIM as default; a worker is at work, unless told not to.
+
+    `hooks` None: those that the sample has.
+    """
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     slipway = assemble(settings, boundary=boundary, management_drivers=management)
     try:
-        rig = Rig(slipway, slipway.database.write_now(_prepared, settings.data_dir, hooks))
+        rig = Rig(slipway, slipway.database.write_now(_prepared, settings.data_dir, hooks, sample))
         serving = None
         if working and slipway.worker:
             await slipway.worker.begin(alone=slipway.is_embedded)
@@ -93,12 +97,12 @@ async def rig_in(
         slipway.close()
 
 
-def _prepared(connection: Any, directory: Path, hooks: Sequence[str]) -> str:
+def _prepared(connection: Any, directory: Path, hooks: Sequence[str] | None, sample: Path) -> str:
     known = packages.list_all(connection)
     if known:
         return str(known[0].vnfd_id)
-    package = build_package(SAMPLE, directory / "sample.csar")
-    descriptor = _hooked(package.descriptor, hooks)
+    package = build_package(sample, directory / "sample.csar")
+    descriptor = package.descriptor if hooks is None else _hooked(package.descriptor, hooks)
     packages.insert(
         connection,
         VnfPackage(
@@ -126,7 +130,7 @@ def _prepared(connection: Any, directory: Path, hooks: Sequence[str]) -> str:
 
 
 def _hooked(descriptor: Descriptor, hooks: Sequence[str]) -> Descriptor:
-    """With hooks "instantiate_end=driver" in every flavour."""
+    """With hooks "instantiate_end=driver" in every flavour, in place of its own."""
     named = {
         name: Hook(operation=name, implementation=driver) for name, _, driver in (hook.partition("=") for hook in hooks)
     }

@@ -18,7 +18,7 @@ from slipway.vim.sandbox import SandboxDriver
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engines import Engines
 from slipway.vim.sandbox.hands import Hands
-from slipway.vim.sandbox.image.library import ensure_image
+from slipway.vim.sandbox.image.library import ensure_image, ensure_kubernetes
 from slipway.vim.sandbox.inventory import everything, remove, remove_outside
 from slipway.vim.sandbox.places import Places, default_cache
 
@@ -51,6 +51,14 @@ def engines(worker_id: str) -> Iterator[Engines]:
     remove_outside(hands)
     engines.close()
     engines.service.stop()
+
+
+@pytest.fixture(scope="session")
+def kubernetes_engines(engines: Engines) -> Engines:
+    """One that has the image of clusters, too. The first time that takes minutes."""
+    hands = engines.hands(LOCAL)
+    ensure_kubernetes(hands.engine, engines.places, hands.locks, print)
+    return engines
 
 
 @pytest.fixture

@@ -63,6 +63,12 @@ def save_cluster(db: sqlite3.Connection, cluster: Cluster) -> None:
     )
 
 
+def forget_deserted(db: sqlite3.Connection, cluster: Cluster) -> None:
+    """One that no host is in."""
+    if db.execute("SELECT 1 FROM host WHERE cluster_id = ? LIMIT 1", (cluster.id,)).fetchone() is None:
+        db.execute("DELETE FROM cluster WHERE id = ?", (cluster.id,))
+
+
 def answering(db: sqlite3.Connection, cluster: Cluster) -> list[Member]:
     """Members whose machines stand."""
     return [member for member in cluster.members if stands(db, member.machine)]

@@ -23,7 +23,7 @@ INOTIFY_ENOUGH = 1024  # a machine takes about 7 instances, a Kubernetes node mo
 INOTIFY_FOR_CLUSTERS = 8192
 INOTIFY_CURE = "sysctl -w fs.inotify.max_user_instances=8192"
 DISK_ENOUGH = 5 << 30
-DISK_FOR_KUBERNETES = 8 << 30  # 4 for Go's modules and its cache, 2 for programs and the image, 2 in an engine
+DISK_FOR_KUBERNETES = 8 << 30  # 5 for Go's modules and the compiler's cache, 1 for programs and image, 1 in an engine
 CONNTRACK_ENOUGH = 131072
 PROGRAMS = {
     "losetup": "apt-get install mount",

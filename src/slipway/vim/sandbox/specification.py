@@ -65,6 +65,7 @@ def podman_form(spec: Specification) -> dict[str, Any]:
         "command": [spec.command],
         "systemd": "always",
         "stop_signal": STOP_NUMBER,
+        "stop_timeout": 0,  # when it is removed by force; Podman would wait 10 s for a node that shuts down in order
         "labels": spec.labels,
         "env": spec.environment,
         "cap_add": list(spec.capabilities),

@@ -58,7 +58,7 @@ class Target:
 class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """`machine` is a slot name or a glob over slot and VDU names. `times` None: always.
 
-    `asked` is a glob over what is asked of a host ("join", "put /etc/kubernetes/*") or of an API ("GET /api/v1/nodes*").
+    `asked` is a glob over what is asked of a host ("join", "put /etc/*") or of an API ("GET /api/v1/nodes*").
     `status` is what an API answers to an error; None: it does not answer.
     """
 

@@ -1,0 +1,129 @@
+"""What our scripts do on a simulated host. One that is not known here is not found, as the shell would say."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sqlite3
+import tarfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from slipway.cluster.simulated import etcd, kubeadm
+from slipway.cluster.simulated.cluster import find_cluster, has_quorum
+from slipway.cluster.simulated.host import VERSIONS, Host
+from slipway.cluster.simulated.wires import HAPROXY, api_server_at, prefix_at, virtual_address_of
+from slipway.remote.output import Result
+
+CONTAINERD = "2.1.4"
+DONE = Result(0, b"", b"")
+NOT_FOUND = 127
+
+
+@dataclass(frozen=True)
+class Run:
+    """A script on its way: where, with what."""
+
+    db: sqlite3.Connection
+    host: Host
+    arguments: Sequence[str]
+    stdin: bytes
+
+
+def script_of(argv: Sequence[str]) -> str:
+    """The script's name, or else the program's: what rules and counters go by."""
+    if len(argv) > 3 and argv[:2] == ["sh", "-c"]:
+        return argv[3].removeprefix("slipway-")
+    return argv[0] if argv else ""
+
+
+def run(db: sqlite3.Connection, host: Host, argv: Sequence[str], stdin: bytes) -> Result:
+    name = script_of(argv)
+    ours = len(argv) > 3 and argv[3] == f"slipway-{name}"
+    program = SCRIPTS.get(name) if ours else PROGRAMS.get(name)
+    if program is None:
+        return Result(NOT_FOUND, b"", f"sh: 1: {name}: not found (this host is simulated)\n".encode())
+    return program(Run(db, host, argv[4:] if ours else argv[1:], stdin))
+
+
+def _facts(run: Run) -> Result:
+    (address,) = run.arguments
+    lines = ["machine x86_64", f"kubeadm v{run.host.version}", f"containerd v{CONTAINERD}"]
+    lines += [f"version {version}" for version in VERSIONS]
+    if (prefix := prefix_at(run.db, run.host.machine, address)) is not None:
+        lines.append(f"interface eth0 {prefix}")
+    return _printed(lines)
+
+
+def _install_files(run: Run) -> Result:
+    changed = []
+    with tarfile.open(fileobj=io.BytesIO(run.stdin)) as archive:
+        for entry in archive:
+            file = archive.extractfile(entry)
+            path = f"/{entry.name}"
+            if file is not None and run.host.write(path, file.read(), entry.mode):
+                changed.append(path)
+    return _printed(changed)
+
+
+def _prepare(run: Run) -> Result:
+    version, _restart = run.arguments
+    if version and version in VERSIONS:
+        run.host.version = version
+    if "/etc/containerd/config.toml" not in run.host.files:
+        return Result(1, b"", b"containerd does not answer\n")
+    run.host.prepared = True
+    return DONE
+
+
+def _import_images(run: Run) -> Result:
+    return DONE if run.host.prepared else Result(1, b"", b"ctr: cannot access socket: no such file or directory\n")
+
+
+def _balance(run: Run) -> Result:
+    vip = virtual_address_of(run.host)
+    if HAPROXY not in run.host.files or vip is None:
+        return Result(1, b"", f"[ALERT] (1) : Could not open configuration file {HAPROXY}\n".encode())
+    run.host.vip = vip
+    return DONE
+
+
+def _certificates(run: Run) -> Result:
+    """Always as if they were new."""
+    if not run.host.is_master:
+        return Result(1, b"", b"failure loading ca certificate: open /etc/kubernetes/pki/ca.crt: no such file\n")
+    ends = (datetime.now(UTC) + timedelta(days=365)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    told = {"certificates": [{"name": name, "expirationDate": ends} for name in ("admin.conf", "apiserver")]}
+    return Result(0, json.dumps(told).encode(), b"")
+
+
+def _curl(run: Run) -> Result:
+    """As far as that: whether an API server is ready behind an address."""
+    place = re.fullmatch(r"https://([^/]+)/readyz", run.arguments[-1])
+    master = api_server_at(run.db, run.host.machine, place[1]) if place else None
+    cluster = find_cluster(run.db, master.cluster) if master else None
+    if cluster is None or not has_quorum(run.db, cluster):
+        return Result(7, b"", b"curl: (7) Failed to connect\n")
+    return DONE
+
+
+def _printed(lines: Sequence[str]) -> Result:
+    return Result(0, "".join(f"{line}\n" for line in lines).encode(), b"")
+
+
+PROGRAMS: dict[str, Callable[[Run], Result]] = {"curl": _curl}
+SCRIPTS: dict[str, Callable[[Run], Result]] = {
+    "facts": _facts,
+    "install_files": _install_files,
+    "prepare": _prepare,
+    "import_images": _import_images,
+    "balance": _balance,
+    "certificates": _certificates,
+    "init": lambda run: kubeadm.init(run.db, run.host, *run.arguments),
+    "join": lambda run: kubeadm.join(run.db, run.host, *run.arguments),
+    "upload_certificates": lambda run: kubeadm.upload_certificates(run.db, run.host, *run.arguments),
+    "etcd": lambda run: etcd.ask(run.db, run.host, *run.arguments),
+    "etcd_health": lambda run: etcd.healthy(run.db, run.host, list(run.arguments)),
+}

@@ -1,0 +1,60 @@
+"""The way to simulated machines and to the API on them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from slipway.cluster.simulated.api.client import SimulatedApi
+from slipway.cluster.simulated.hands import SimulatedHands
+from slipway.cluster.simulated.simulation import Simulation
+from slipway.cluster.site import Node, Site
+from slipway.cluster.steps.machine import address_of
+from slipway.kube.seam import KubeApi
+from slipway.model.action import StepContext
+from slipway.model.errors import StepError
+from slipway.remote.target import Target
+from slipway.vim.simulated.rules import Target as Slot
+
+
+class SimulatedReach:
+    """`directory` is where the simulated VIMs have their files."""
+
+    def __init__(self, directory: Path) -> None:
+        self.simulation = Simulation(directory)
+
+    async def hands(self, node: Node, ctx: StepContext) -> SimulatedHands:
+        """Secrets are opened as for a real login, so that one that is missing is missed here too."""
+        login = await ctx.reveal({"password": node.login.password, "private_key": node.login.private_key,
+                                  "passphrase": node.login.passphrase})  # fmt: skip
+        address = await address_of(node, ctx, node.ssh)
+        target = Target(address=address, username=node.login.username, port=node.login.port, **login)
+        return SimulatedHands(self.simulation, await ctx.connection(), node.machine, _slot(node), target)
+
+    @asynccontextmanager
+    async def api(self, site: Site, ctx: StepContext) -> AsyncIterator[KubeApi]:
+        last: StepError | None = None
+        for node in site.masters:
+            try:
+                api = await self._through(node, ctx)
+                await api.text("/readyz")
+                break
+            except StepError as error:
+                last = error
+        else:
+            names = ", ".join(node.slot for node in site.masters) or "(there is none)"
+            told = f" The last one: {last.detail}" if last else ""
+            raise StepError(f"No API server of the cluster is ready; asked: {names}.{told}", temporary=True)
+        yield api
+
+    def close(self) -> None:
+        self.simulation.close()
+
+    async def _through(self, node: Node, ctx: StepContext) -> SimulatedApi:
+        address = await address_of(node, ctx)
+        return SimulatedApi(self.simulation, await ctx.connection(), node.machine, _slot(node), address)
+
+
+def _slot(node: Node) -> Slot:
+    return Slot(node.slot, node.slot.rpartition("-")[0])

@@ -1,0 +1,198 @@
+"""kill -9 at every step boundary of every operation on a cluster; and in the end all is as if nothing had been.
+
+A life is killed at one edge of all steps, one after another: before each, after its work but before that is written
+down, or after. Whoever starts next goes on, to be killed at the next step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import multiprocessing
+import shutil
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from sqlalchemy.engine import URL
+
+from slipway.model.errors import VimFault
+from slipway.model.journal import UNTOUCHED
+from slipway.model.operation import OperationType, State
+from slipway.model.requests import AnyRequest, HealRequest
+from slipway.settings import Settings
+from slipway.vim.simulated.rules import Rule, RuleKind
+from tests.functional.cluster_crash_child import Place, deaths_in, work
+from tests.functional.cluster_rig import FORCEFUL, ClusterRig, back, cluster_rig, instantiate, out
+from tests.functional.rig import SIMULATED_VIM, settings_in
+
+LEASE = 0.4
+EDGES = ("before", "worked", "after")
+
+forks = multiprocessing.get_context("forkserver")
+forks.set_forkserver_preload(["tests.functional.cluster_crash_child"])
+
+Request = Callable[[ClusterRig, str], Awaitable[AnyRequest]]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """`masters` 0: nothing stands before. `fails`: the host's script that fails, so that all is rolled back."""
+
+    kind: OperationType
+    request: Request
+    masters: int = 0
+    before: tuple[AnyRequest, ...] = ()
+    broken: str | None = None
+    fails: tuple[str, str] | None = None
+
+
+def just(request: AnyRequest) -> Request:
+    async def given(rig: ClusterRig, instance_id: str) -> AnyRequest:
+        return request
+
+    return given
+
+
+def healing(*slots: str) -> Request:
+    async def given(rig: ClusterRig, instance_id: str) -> AnyRequest:
+        return await rig.heal(instance_id, *slots)
+
+    return given
+
+
+INSTANTIATE, SCALE, HEAL = OperationType.INSTANTIATE, OperationType.SCALE, OperationType.HEAL
+FLOWS = {
+    "instantiate": Flow(INSTANTIATE, just(instantiate())),
+    "instantiate three masters": Flow(INSTANTIATE, just(instantiate(3))),
+    "scale out": Flow(SCALE, just(out(2)), masters=1),
+    "scale in": Flow(SCALE, just(back(2)), masters=1, before=(out(2),)),
+    "heal a worker": Flow(HEAL, healing("workerNode-1"), masters=1),
+    "heal a dead worker": Flow(HEAL, healing("workerNode-1"), masters=1, broken="workerNode-1"),
+    "heal a master": Flow(HEAL, healing("masterNode-0"), masters=3),
+    "heal a dead master": Flow(HEAL, healing("masterNode-1"), masters=3, broken="masterNode-1"),
+    "heal two masters": Flow(HEAL, healing("masterNode-0", "masterNode-2"), masters=3),
+    "heal all": Flow(HEAL, just(HealRequest()), masters=1),
+    "terminate": Flow(OperationType.TERMINATE, just(FORCEFUL), masters=1),
+    "rollback of instantiate": Flow(INSTANTIATE, just(instantiate(3)), fails=("join", "masterNode-2")),
+    "rollback of scale out": Flow(SCALE, just(out(2)), masters=1, fails=("join", "workerNode-3")),
+}
+ON_POSTGRESQL = ("instantiate three masters", "heal a master", "rollback of scale out")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A stopped Slipway just before a flow, to be copied for each life."""
+
+    settings: Settings
+    instance_id: str
+    operation_id: str
+    steps: tuple[str, ...]
+    ends: State
+
+
+@pytest.mark.parametrize("name", list(FLOWS))
+async def test_killed_at_every_step_a_cluster_ends_as_it_should(name: str, tmp_path: Path) -> None:
+    prepared = await prepare(FLOWS[name], settings_in(tmp_path / "prepared", lease_seconds=LEASE))
+    await asyncio.gather(*(live(prepared, edge, prepared.settings, tmp_path) for edge in EDGES))
+
+
+@pytest.mark.parametrize("name", ON_POSTGRESQL)
+async def test_killed_after_every_work_on_postgresql_too(name: str, postgresql_url: URL, tmp_path: Path) -> None:
+    url = postgresql_url.render_as_string(hide_password=False)
+    prepared = await prepare(FLOWS[name], settings_in(tmp_path, url, lease_seconds=LEASE))
+    deadly = frozenset(places(prepared, "worked"))
+    assert await one_life(prepared, deadly, prepared.settings) == deadly
+    await check(prepared.settings, prepared)
+
+
+async def live(prepared: Prepared, edge: str, settings: Settings, spare: Path) -> None:
+    """Lives until each place was deadly once: steps that end together may be written down together, and one kill after
+    the first of them passes the others by.
+    """
+    left = frozenset(places(prepared, edge))
+    for number in itertools.count():
+        own = copied(settings, spare / f"{edge}-{number}")
+        deaths = await one_life(prepared, left, own)
+        try:
+            await check(own, prepared)
+        except AssertionError as error:
+            raise AssertionError(f"after kills {edge} {deaths}: {error}") from error
+        if not (left := left - deaths):
+            return
+        assert deaths, f"never reached: {edge} {sorted(left)}"
+
+
+async def one_life(prepared: Prepared, deadly: frozenset[Place], settings: Settings) -> set[Place]:
+    """The places where it ended suddenly."""
+    grave = settings.data_dir / "grave"
+    while code := await in_a_process(settings, prepared.operation_id, deadly, grave):
+        assert code == -signal.SIGKILL, f"ended with {code} after {grave.read_text()}"
+    return deaths_in(grave)
+
+
+def places(prepared: Prepared, edge: str) -> list[Place]:
+    more = {"before": [("before", "settle")], "worked": [], "after": [("after", "settle")]}[edge]
+    if edge == "after" and prepared.ends is State.COMPLETED:
+        more.append(("after", "plan"))
+    return [*((edge, step) for step in prepared.steps), *more]
+
+
+async def prepare(flow: Flow, settings: Settings) -> Prepared:
+    async with cluster_rig(settings) as rig:
+        instance_id = await rig.cluster(flow.masters) if flow.masters else await rig.rig.create()
+        for request in flow.before:
+            await rig.completed(SCALE, instance_id, request)
+        if flow.broken:
+            machine = (await rig.machines(instance_id))[flow.broken]
+            await rig.rig.slipway.simulated.break_machine(SIMULATED_VIM, machine)
+        request = await flow.request(rig, instance_id)
+        if flow.fails:
+            operation_id, steps = await fail(rig, flow, instance_id, request)
+        else:
+            steps = [step.id for step in (await rig.rig.slipway.lcm.preview(flow.kind, instance_id, request)).steps]
+    async with cluster_rig(settings, working=False) as rig:
+        if flow.fails:
+            await rig.rig.slipway.lcm.roll_back(operation_id)
+            return Prepared(settings, instance_id, operation_id, tuple(steps), State.ROLLED_BACK)
+        accepted = await rig.rig.slipway.lcm.begin(flow.kind, instance_id, request)
+        return Prepared(settings, instance_id, accepted.id, tuple(steps), State.COMPLETED)
+
+
+async def fail(rig: ClusterRig, flow: Flow, instance_id: str, request: AnyRequest) -> tuple[str, list[str]]:
+    """A host's script fails for good. The operation, and the steps that a rollback will undo."""
+    script, slot = flow.fails or ("", "")
+    await rig.rules(Rule(kind=RuleKind.ERROR, call="host", asked=script, machine=slot, fault=VimFault.PERMANENT))
+    failed, _ = await rig.failed(flow.kind, instance_id, request)
+    await rig.rules()
+    return failed.id, [record.id for record in await rig.rig.journal(failed.id) if record.state not in UNTOUCHED]
+
+
+async def check(settings: Settings, prepared: Prepared) -> None:
+    async with cluster_rig(settings, working=False) as rig:
+        operation = await rig.rig.rest(prepared.operation_id)
+        assert operation.operation_state is prepared.ends, operation.error
+        await rig.check(prepared.instance_id)
+
+
+async def in_a_process(settings: Settings, operation_id: str, deadly: frozenset[Place], grave: Path) -> int | None:
+    process = forks.Process(target=work, args=(settings, operation_id, deadly, grave))
+    process.start()
+    ended = asyncio.Event()
+    # Several are waited for at once. Threads that join them would take each other's exit codes.
+    asyncio.get_running_loop().add_reader(process.sentinel, ended.set)
+    try:
+        await asyncio.wait_for(ended.wait(), 60)
+    finally:
+        asyncio.get_running_loop().remove_reader(process.sentinel)
+    process.join()
+    code = process.exitcode
+    process.close()
+    return code
+
+
+def copied(settings: Settings, directory: Path) -> Settings:
+    shutil.copytree(settings.data_dir, directory)
+    return settings_in(directory, lease_seconds=LEASE)

@@ -1,0 +1,212 @@
+"""A real cluster with one master, from birth to death, with every accident on the way that must not matter."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from slipway.kube.waiting import deployment_available
+from slipway.vim.sandbox.connection import LOCAL
+from slipway.vim.sandbox.engines import Engines
+from slipway.vim.sandbox.inventory import everything
+from tests.lab.cluster_lab import ClusterLab, budget, parameters, web
+
+
+@pytest.fixture
+def lab(tmp_path: Path, kubernetes_engines: Engines) -> Iterator[ClusterLab]:
+    lab = ClusterLab(tmp_path / "data", kubernetes_engines)
+    try:
+        yield lab
+    finally:
+        lab.kill()
+
+
+def test_the_life_of_a_simple_cluster(lab: ClusterLab, capsys: pytest.CaptureFixture[str]) -> None:
+    for stage in STAGES:
+        begun = time.monotonic()
+        stage(lab)
+        with capsys.disabled():
+            print(f"\n  {stage.__name__.replace('_', ' ')}: {time.monotonic() - begun:.0f} s", end="", flush=True)
+
+
+def built_although_slipway_is_killed_in_the_middle_of_init_and_of_a_join(lab: ClusterLab) -> None:
+    lab.create()
+    operation = lab.begin("instantiate", {"flavourId": "simple", "additionalParams": parameters()})
+    lab.until_step(operation, "init masterNode-0")
+    lab.kill()
+    lab.start()
+    lab.until_step(operation, "join workerNode-0")
+    lab.kill()
+    lab.start()
+    lab.ended(operation)
+    assert lab.nodes() == {"masternode-0": True, "workernode-0": True, "workernode-1": True}
+    found = lab.http.post("/slipway/v1/vims/kubernetes_vim_" + lab.vnf + "/check").json()
+    assert found == {"ok": True, "detail": "Kubernetes v1.34.4: 3 nodes", "fault": None}
+
+
+def healthy_and_of_use(lab: ClusterLab) -> None:
+    lab.kube(lambda api: api.apply(web()[0]))
+    lab.kube(lambda api: api.apply(web()[1]))
+    lab.kube(lambda api: deployment_available(api, "default", "web", 120))
+    for worker in ("workerNode-0", "workerNode-1"):
+        assert lab.web_answers(worker).startswith("web-")
+    assert lab.health()["problems"] == []
+
+
+def a_single_master_is_not_healed_as_a_node(lab: ClusterLab) -> None:
+    body = {"vnfcInstanceId": [lab.machines()["masterNode-0"]["id"]]}
+    answer = lab.http.post(f"/vnflcm/v2/vnf_instances/{lab.vnf}/heal", json=body)
+    assert answer.status_code == 400
+    assert "heal the whole VNF" in answer.json()["detail"]
+
+
+def scaled_out_without_a_touch_on_the_others(lab: ClusterLab) -> None:
+    before = lab.machines()
+    lab.run("scale", lab.scale("SCALE_OUT", 2))
+    after = lab.machines()
+    assert {slot: after[slot]["id"] for slot in before} == {slot: one["id"] for slot, one in before.items()}
+    assert lab.nodes() == {"masternode-0": True} | {f"workernode-{number}": True for number in range(4)}
+    lab.web_answers("workerNode-3")
+
+
+def a_scale_out_that_fails_is_rolled_back_to_a_healthy_cluster(lab: ClusterLab) -> None:
+    wrong = {"k8s_cluster_installation_param": {"kubernetes_version": "1.29.0"}}
+    operation = lab.run("scale", lab.scale("SCALE_OUT", additionalParams=wrong), "FAILED_TEMP")
+    assert "'prepare workerNode-4' on workerNode-4" in operation["error"]["detail"]
+    assert "1.29.0 is wanted" in operation["error"]["detail"]
+    lab.decide(operation["id"], "rollback", "ROLLED_BACK")
+    assert "workerNode-4" not in lab.machines()
+    assert "workernode-4" not in lab.nodes()
+    assert lab.health()["problems"] == []
+
+
+def a_blocked_drain_names_what_blocks_it_and_goes_on_when_it_may(lab: ClusterLab) -> None:
+    victims = lab.plan("SCALE", lab.scale("SCALE_IN"))["remove"]
+    assert "machine workerNode-3" in victims
+    _move_web_to(lab, "workerNode-3")
+    lab.kube(lambda api: api.apply(budget(2)))
+    short = {"k8s_cluster_installation_param": {"drain": {"timeout": 15}}}
+    operation = lab.run("scale", lab.scale("SCALE_IN", additionalParams=short), "FAILED_TEMP")
+    assert "default/web-" in operation["error"]["detail"]
+    assert "budget web" in operation["error"]["detail"]
+    lab.kube(lambda api: api.apply(budget(1)))
+    with web_never_silent(lab, "workerNode-0"):
+        lab.decide(operation["id"], "retry", "COMPLETED")
+    assert "workernode-3" not in lab.nodes()
+    assert "workerNode-3" not in lab.machines()
+
+
+def scaled_in_although_slipway_is_killed_in_the_middle_of_the_drain(lab: ClusterLab) -> None:
+    _move_web_to(lab, "workerNode-2")
+    operation = lab.begin("scale", lab.scale("SCALE_IN"))
+    lab.until_step(operation, "drain workerNode-2")
+    lab.kill()
+    lab.start()
+    lab.ended(operation)
+    assert lab.nodes() == {"masternode-0": True, "workernode-0": True, "workernode-1": True}
+    lab.web_answers("workerNode-1")
+
+
+def a_worker_without_power_is_healed(lab: ClusterLab) -> None:
+    before = lab.machines()["workerNode-1"]["id"]
+    lab.cut_power("workerNode-1")
+    lab.heal("workerNode-1")
+    assert lab.machines()["workerNode-1"]["id"] != before
+    assert lab.nodes() == {"masternode-0": True, "workernode-0": True, "workernode-1": True}
+    lab.web_answers("workerNode-1")
+
+
+def ssh_may_be_away_for_half_a_minute(lab: ClusterLab) -> None:
+    operation = lab.begin("scale", lab.scale("SCALE_OUT"))
+    lab.until_step(operation, "join workerNode-2")
+    with lab.ssh_cut("masterNode-0"):
+        time.sleep(30)  # the accident itself
+    lab.ended(operation)
+    assert lab.nodes()["workernode-2"]
+
+
+def healed_as_a_whole_at_the_same_scale_level(lab: ClusterLab) -> None:
+    before = {slot: one["id"] for slot, one in lab.machines().items()}
+    lab.run("heal", {})
+    after = {slot: one["id"] for slot, one in lab.machines().items()}
+    assert after.keys() == before.keys()
+    assert not set(after.values()) & set(before.values())
+    assert lab.nodes() == {"masternode-0": True} | {f"workernode-{number}": True for number in range(3)}
+    assert lab.health()["problems"] == []
+
+
+def terminated_without_a_trace(lab: ClusterLab) -> None:
+    lab.run("terminate", {"terminationType": "FORCEFUL"})
+    assert [vim["name"] for vim in lab.http.get("/slipway/v1/vims").json() if "kubernetes" in vim["name"]] == []
+    assert everything(lab.engines.hands(LOCAL)) == {}
+
+
+STAGES = (
+    built_although_slipway_is_killed_in_the_middle_of_init_and_of_a_join,
+    healthy_and_of_use,
+    a_single_master_is_not_healed_as_a_node,
+    scaled_out_without_a_touch_on_the_others,
+    a_scale_out_that_fails_is_rolled_back_to_a_healthy_cluster,
+    a_blocked_drain_names_what_blocks_it_and_goes_on_when_it_may,
+    scaled_in_although_slipway_is_killed_in_the_middle_of_the_drain,
+    a_worker_without_power_is_healed,
+    ssh_may_be_away_for_half_a_minute,
+    healed_as_a_whole_at_the_same_scale_level,
+    terminated_without_a_trace,
+)
+
+
+def _move_web_to(lab: ClusterLab, slot: str) -> None:
+    """One of its pods at least."""
+    node = next(name for name in _names(lab) if name.startswith(slot.lower()))
+    deployment = web(replicas=2)[0]
+    wish = {
+        "preference": {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]},
+        "weight": 100,
+    }
+    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}
+    spec = deployment["spec"]["template"]["spec"]
+    spec["affinity"] = {"nodeAffinity": preferred}
+    spec["topologySpreadConstraints"] = []
+    lab.kube(lambda api: api.apply(deployment))
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        pods = lab.kube(lambda api: api.list("/api/v1/namespaces/default/pods", labelSelector="app=web"))
+        running = [pod for pod in pods if not pod["metadata"].get("deletionTimestamp")]
+        if any(pod["spec"].get("nodeName") == node for pod in running) and len(running) == 2:
+            lab.kube(lambda api: deployment_available(api, "default", "web", 60))
+            return
+        time.sleep(0.3)
+    raise AssertionError(f"no pod of the web runs on {slot}")
+
+
+def _names(lab: ClusterLab) -> list[str]:
+    return [node["metadata"]["name"] for node in lab.kube(lambda api: api.list("/api/v1/nodes"))]
+
+
+@contextmanager
+def web_never_silent(lab: ClusterLab, slot: str) -> Iterator[None]:
+    """While this is open somebody asks all the time, and is answered within seconds each time."""
+    over, failures = threading.Event(), []
+
+    def ask() -> None:
+        while not over.is_set():
+            try:
+                lab.web_answers(slot, within=5)
+            except AssertionError as error:
+                failures.append(error)
+            over.wait(0.2)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        yield
+    finally:
+        over.set()
+        asking.join()
+    assert failures == []
