@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,12 +13,15 @@ from slipway.cli.begin import Name
 from slipway.cli.describe import addresses
 from slipway.cli.errors import CliError
 from slipway.cli.lookup import find_vnf
+from slipway.cli.output import Format
 from slipway.cli.paths import CLUSTERS, inside
 from slipway.cli.session import Session, command
 from slipway.cli.vnf import app
 
+_KNOWN_HOST = re.compile(r"[0-9A-Fa-f.:]+ [a-z0-9-]+ [A-Za-z0-9+/]+=*", re.ASCII)
 
-@command(app, "kubeconfig", example="slipway vnf kubeconfig mycluster --to cluster.conf", formats=False)
+
+@command(app, "kubeconfig", example="slipway vnf kubeconfig mycluster --to cluster.conf")
 def kubeconfig(
     session: Session,
     name: Name,
@@ -30,14 +33,14 @@ def kubeconfig(
     vnf = find_vnf(session.client, name).body
     text = session.client.get(inside(CLUSTERS, vnf["id"], "kubeconfig")).body["kubeconfig"]
     if to == Path("-"):
-        session.output.say(text.rstrip("\n"))
+        session.output.show({"kubeconfig": text}, lambda: text.rstrip("\n"))
         return
     target = to or Path(f"{_file_name(vnf)}.kubeconfig")
     _write_private(target, text)
-    session.output.say(f"wrote {target}; try: kubectl --kubeconfig {target} get nodes")
+    session.output.show({"file": str(target)}, lambda: f"wrote {target}; try: kubectl --kubeconfig {target} get nodes")
 
 
-@command(app, "ssh", example="slipway vnf ssh mycluster workerNode-1 -i ~/.ssh/id_ed25519 -- uptime", formats=False)
+@command(app, "ssh", example="slipway vnf ssh mycluster workerNode-1 -i ~/.ssh/id_ed25519 -- uptime")
 def ssh(
     session: Session,
     name: Name,
@@ -50,13 +53,20 @@ def ssh(
     ] = None,
     identity: Annotated[Path | None, typer.Option("--identity", "-i", metavar="FILE", help="Your key.")] = None,
 ) -> None:
-    """Log in to a machine of the VNF with your own key or password; its host key is checked against the record."""
+    """Log in to a machine of the VNF with your own key or password; its host key is checked against the record.
+
+    With `-o json` or `-o yaml` nobody logs in: it tells where the machine is and its host key.
+    """
     vnf = find_vnf(session.client, name).body
     machine = _machine(vnf, node)
     address = next(iter(addresses(machine)), None)
     if address is None:
         raise CliError(f"{node} has no address.")
-    arguments = ["ssh", *_host_key(machine, address)]
+    key = (machine.get("metadata") or {}).get("hostKey")
+    if session.output.form is not Format.TABLE:
+        session.output.show({"name": node, "address": address, "hostKey": key}, lambda: "")
+        return
+    arguments = ["ssh", *_pinned(key, address)]
     if identity:
         arguments += ["-i", str(identity)]
     if user:
@@ -75,14 +85,15 @@ def _machine(vnf: dict[str, Any], node: str) -> dict[str, Any]:
     return named[node]
 
 
-def _host_key(machine: dict[str, Any], address: str) -> list[str]:
-    """Only the key in the record will do, where the VIM has told one."""
-    key = (machine.get("metadata") or {}).get("hostKey")
+def _pinned(key: str | None, address: str) -> list[str]:
+    """Only the key in the record will do, where the VIM has told one. No file is left behind for it."""
     if key is None:
         return []
-    with tempfile.NamedTemporaryFile("w", prefix="slipway-known-hosts-", delete=False) as file:
-        file.write(f"{address} {key}\n")
-    return ["-o", f"UserKnownHostsFile={file.name}", "-o", "StrictHostKeyChecking=yes"]
+    line = f"{address} {key}"
+    if not _KNOWN_HOST.fullmatch(line):
+        raise CliError("The server tells a host key that can't be one.")
+    options = ("StrictHostKeyChecking=yes", "UserKnownHostsFile=/dev/null", f"KnownHostsCommand=/bin/echo {line}")
+    return [word for option in options for word in ("-o", option)]
 
 
 def _file_name(vnf: dict[str, Any]) -> str:

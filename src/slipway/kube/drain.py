@@ -6,8 +6,8 @@ Done again after a crash at any point, it goes on: what has left is not there, w
 
 **A node that is not Ready is dead to a drain.** Nothing on it would end, and nothing on it can be saved. So it is
 cordoned, every pod is evicted once so that others take over elsewhere, and nothing is waited for, refused or forced.
-What a budget holds is left where it is; the cluster removes it with the Node object. That holds too when it stops to be Ready
-while it is drained.
+What a budget holds is left where it is; the cluster removes it with the Node object. A node that stops to be Ready while
+it is drained is dead from then on.
 """
 
 from __future__ import annotations
@@ -39,13 +39,16 @@ class Policy:
     force: bool = False  # pods that nobody would bring back go too, and, when the time is over, those a budget holds
 
 
-async def drain(api: KubeApi, node: str, policy: Policy, say: Say) -> None:
-    """A node without pods but its DaemonSets' and its static ones. One that is not there is as empty as can be."""
+async def drain(api: KubeApi, node: str, policy: Policy, say: Say, *, dead: bool = False) -> None:
+    """A node without pods but its DaemonSets' and its static ones. One that is not there is as empty as can be.
+
+    `dead`: the caller knows more than the cluster, which takes most of a minute to miss a node.
+    """
     found = await find_node(api, node)
     if found is None:
         return
     await cordon(api, node)
-    if not node_is_ready(found):
+    if dead or not node_is_ready(found):
         await _leave_dead(api, node, sort(await _pods_on(api, node)), say)
         return
     end = asyncio.get_running_loop().time() + policy.timeout
@@ -74,7 +77,7 @@ def _check(node: str, pods: Sorted, policy: Policy) -> None:
 
 async def _leave_dead(api: KubeApi, node: str, pods: Sorted, say: Say) -> None:
     asked = [pod for pod in pods.leaving if not pod.terminating]
-    say(f"{node} is not ready: {_count(asked)} evicted without waiting for the end")
+    say(f"{node} does not answer: {_count(asked)} evicted without waiting for the end")
     evictions = await together(evict(api, pod) for pod in asked)
     if held := [eviction for eviction in evictions if eviction.held]:
         say(f"{node}: left to the cluster: {names(held, '; ')}")

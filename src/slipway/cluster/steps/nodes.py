@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from slipway.cluster.naming import place_labels
+from slipway.cluster.site import Node
 from slipway.cluster.steps.arguments import Drain, Forget, Ready
 from slipway.cluster.steps.world import World
 from slipway.kube import drain as draining
 from slipway.kube import paths
+from slipway.kube.failure import KubeError
+from slipway.kube.seam import KubeApi
 from slipway.kube.waiting import node_gone, node_ready
 from slipway.model.action import StepContext
+from slipway.model.errors import StepError
 from slipway.model.machine import Outcome
 
 log = logging.getLogger(__name__)
 
 READY_SECONDS = 300.0
 GONE_SECONDS = 60.0
+ANSWER_SECONDS = 10.0
 
 
 async def ready(world: World, args: Ready, ctx: StepContext) -> Outcome:
@@ -33,8 +39,25 @@ async def ready(world: World, args: Ready, ctx: StepContext) -> Outcome:
 async def drain(world: World, args: Drain, ctx: StepContext) -> Outcome:
     policy = draining.Policy(timeout=args.timeout, empty_dir=args.empty_dir, force=args.force)
     async with world.reach.api(args.site, ctx) as api:
-        await draining.drain(api, args.node.name, policy, log.info)
+        dead = not (await _kubelet_answers(api, args.node.name) or await _machine_answers(world, args.node, ctx))
+        await draining.drain(api, args.node.name, policy, log.info, dead=dead)
     return Outcome()
+
+
+async def _kubelet_answers(api: KubeApi, name: str) -> bool:
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return await api.text(f"{paths.node(name)}/proxy/healthz") == "ok"
+    except (KubeError, TimeoutError):
+        return False
+
+
+async def _machine_answers(world: World, node: Node, ctx: StepContext) -> bool:
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return (await (await world.reach.hands(node, ctx)).run(["true"])).ok
+    except (StepError, TimeoutError):
+        return False
 
 
 async def undrain(world: World, args: Drain, ctx: StepContext) -> Outcome:

@@ -7,7 +7,8 @@ nothing else.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 from uuid import uuid4
 
 from slipway.model.errors import VimError, VimFault
@@ -20,6 +21,7 @@ _MACHINE = "SELECT id, name, vdu, resource_id, errors_left, zone FROM machine"
 _PORT = "SELECT machine_id, id, name, resource_id, address, mac FROM port"
 _VOLUME = "SELECT machine_id, id, name, resource_id FROM volume"
 Row = tuple[str, str, str, str, int, str | None]
+T = TypeVar("T")
 
 
 def find(db: sqlite3.Connection, instance_id: str, lies: Sequence[Rule] = ()) -> Found:
@@ -29,11 +31,12 @@ def find(db: sqlite3.Connection, instance_id: str, lies: Sequence[Rule] = ()) ->
     ports = [(row[0], _port(row)) for row in db.execute(f"{_PORT} WHERE instance_id = ? ORDER BY id", mine)]
     volumes = [(row[0], _volume(row)) for row in db.execute(f"{_VOLUME} WHERE instance_id = ? ORDER BY id", mine)]
     networks = db.execute("SELECT id, name, resource_id FROM network WHERE instance_id = ? ORDER BY name, id", mine)
+    held, kept = _by_holder(ports), _by_holder(volumes)
     if any(row[4] > 0 for row in machines):
         db.execute("UPDATE machine SET errors_left = errors_left - 1 WHERE instance_id = ? AND errors_left > 0", mine)
     return Found(
         networks=tuple(FoundNetwork(id=id_, name=name, resource_id=resource) for id_, name, resource in networks),
-        machines=tuple(_machine(row, ports, volumes) for row in _told(machines, lies)),
+        machines=tuple(_machine(row, held.get(row[0], ()), kept.get(row[0], ())) for row in _told(machines, lies)),
         ports=tuple(port for _, port in ports),
         volumes=tuple(volume for _, volume in volumes),
     )
@@ -58,9 +61,9 @@ def look(db: sqlite3.Connection, machine_id: str, instance_id: str) -> FoundMach
         return None
     if row[4] > 0:
         db.execute("UPDATE machine SET errors_left = errors_left - 1 WHERE id = ?", (machine_id,))
-    ports = [(held[0], _port(held)) for held in db.execute(f"{_PORT} WHERE machine_id = ? ORDER BY id", (machine_id,))]
+    ports = db.execute(f"{_PORT} WHERE machine_id = ? ORDER BY id", (machine_id,))
     volumes = db.execute(f"{_VOLUME} WHERE machine_id = ? ORDER BY id", (machine_id,))
-    return _machine(row, ports, [(held[0], _volume(held)) for held in volumes])
+    return _machine(row, [_port(held) for held in ports], [_volume(held) for held in volumes])
 
 
 def make_machine(db: sqlite3.Connection, machine: Machine, maker: Maker, lies: Sequence[Rule] = ()) -> FoundMachine:
@@ -124,11 +127,15 @@ def _told(machines: list[Row], lies: Sequence[Rule]) -> list[Row]:
     return machines
 
 
-def _machine(
-    row: Row,
-    ports: list[tuple[str | None, FoundPort]],
-    volumes: list[tuple[str | None, FoundVolume]],
-) -> FoundMachine:
+def _by_holder(held: Iterable[tuple[str | None, T]]) -> dict[str | None, list[T]]:
+    """What each machine holds, found at once: an instance may have hundreds of them."""
+    found: dict[str | None, list[T]] = {}
+    for holder_id, one in held:
+        found.setdefault(holder_id, []).append(one)
+    return found
+
+
+def _machine(row: Row, ports: Sequence[FoundPort], volumes: Sequence[FoundVolume]) -> FoundMachine:
     id_, name, vdu, resource, errors_left, zone = row
     return FoundMachine(
         id=id_,
@@ -136,8 +143,8 @@ def _machine(
         vdu=vdu,
         resource_id=resource,
         ready=errors_left == 0,
-        ports=tuple(port for holder_id, port in ports if holder_id == id_),
-        volumes=tuple(volume for holder_id, volume in volumes if holder_id == id_),
+        ports=tuple(ports),
+        volumes=tuple(volumes),
         zone=zone,
     )
 

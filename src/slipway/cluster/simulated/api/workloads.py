@@ -83,4 +83,3 @@ def _tell(store: ObjectStore, deployment: Object, pods: Objects, wanted: int) ->
     if deployment.get("status") != status:
         deployment["status"] = status
         store.put(DEPLOYMENT, deployment)
-
