@@ -4,10 +4,10 @@ UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 BIN := .venv/bin
 WORKERS ?= 2
 
-.PHONY: help install demo test check bench format clean
+.PHONY: help install demo demo-fast test check bench format clean
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 install: .venv/installed  ## what everything below needs, into .venv
 
@@ -22,8 +22,12 @@ install: .venv/installed  ## what everything below needs, into .venv
 	@$(PYTHON) -m venv .uv 2>/dev/null || (apt-get -qq update && apt-get -qq -y install python3-venv && $(PYTHON) -m venv .uv)
 	@.uv/bin/pip install --quiet uv
 
-demo: install  ## the main job on the embedded default: a VNF's whole life, with a kill -9 in the middle
+demo: install  ## a real Kubernetes cluster's whole life on this machine, with a kill -9 in the middle; needs root
+	@test "$$(id -u)" != 0 || lab/hosts/install
 	@$(BIN)/python demo/demo.py
+
+demo-fast: install  ## the same on simulated machines, in seconds, anywhere
+	@$(BIN)/python demo/demo.py --simulated
 
 test: install  ## every test, on SQLite and PostgreSQL, and on real machines where we are root
 	@test "$$(id -u)" != 0 || lab/hosts/install

@@ -192,6 +192,15 @@ def logs(
         session.output.say(line)
 
 
+@command(app, "kill", example="slipway sandbox kill workerNode-1", local=True)
+def kill(session: Session, name: Name, data_dir: DataDir = None) -> None:
+    """Cut a machine's power, to see what happens. A heal makes it anew."""
+    with _Open(data_dir) as hands:
+        machine = _machine(_everything(hands), name)
+        hands.engine.kill(machine.resource_id)
+    session.output.show({"name": machine.name, "id": machine.id}, lambda: f"{machine.name} has no power any more.")
+
+
 @command(app, "prune", example="slipway sandbox prune --yes")
 def prune(
     session: Session,
