@@ -38,8 +38,13 @@ class _PackageHead(_Head, rename="camel"):
 
 
 _AFTER = {
-    InstantiationState.NOT_INSTANTIATED: ("instantiate",),
-    InstantiationState.INSTANTIATED: ("terminate", "scale", "heal"),
+    InstantiationState.NOT_INSTANTIATED: {"instantiate": "/instantiate"},
+    InstantiationState.INSTANTIATED: {
+        "terminate": "/terminate",
+        "scale": "/scale",
+        "heal": "/heal",
+        "changeCurrentVnfPkg": "/change_vnfpkg",
+    },
 }
 _instance_head = msgspec.json.Decoder(_InstanceHead).decode
 _operation_head = msgspec.json.Decoder(_OperationHead).decode
@@ -57,8 +62,7 @@ class Links:
         self.packages = base + PACKAGES
         self.vims = base + VIMS
         self._instance_links = {
-            state: _template(self.instances, {"self": "", **{action: f"/{action}" for action in actions}})
-            for state, actions in _AFTER.items()
+            state: _template(self.instances, {"self": "", **actions}) for state, actions in _AFTER.items()
         }
         decide = {"retry": "/retry", "rollback": "/rollback", "fail": "/fail"}
         self._operation_links = {

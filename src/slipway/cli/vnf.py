@@ -34,7 +34,7 @@ def create(
     """Make a VNF's record. Nothing runs until it is instantiated."""
     if (package is None) == (vnfd is None):
         raise typer.BadParameter("name either a package or a VNFD.", param_hint="--package / --vnfd")
-    body: dict[str, Any] = {"vnfdId": vnfd or _vnfd_of(session, str(package)), "vnfInstanceName": name}
+    body: dict[str, Any] = {"vnfdId": vnfd or vnfd_of(session, str(package)), "vnfInstanceName": name}
     if description is not None:
         body["vnfInstanceDescription"] = description
     if metadata:
@@ -91,7 +91,7 @@ def _cluster(session: Session, vnf: dict[str, Any]) -> dict[str, Any] | None:
     return found
 
 
-def _vnfd_of(session: Session, name: str) -> str:
+def vnfd_of(session: Session, name: str) -> str:
     package = find_package(session.client, name)
     if not package.get("vnfdId"):
         raise CliError(f"Package {name!r} is {package['onboardingState']}; it has no VNFD yet.")

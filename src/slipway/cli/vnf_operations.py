@@ -1,4 +1,4 @@
-"""`slipway vnf instantiate|scale|heal|terminate|modify`: from options to the standard's request, then to begin.py."""
+"""`slipway vnf instantiate|scale|heal|...`: from options to the standard's request, then to begin.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slipway.cli.begin import Name, Params, Plan, Wait, begin, follow, vnfc_ids
 from slipway.cli.lookup import find_vnf
 from slipway.cli.paths import INSTANCES, inside
 from slipway.cli.session import Session, command
-from slipway.cli.vnf import app
+from slipway.cli.vnf import app, vnfd_of
 
 ParamsFile = Annotated[
     Path | None,
@@ -122,6 +122,23 @@ def heal(
     if all_resources:
         body.setdefault("additionalParams", {})["all"] = True
     return begin(session, vnf, "heal", body, plan=plan, wait=wait)
+
+
+@command(app, "change-package", example="slipway vnf change-package mycluster --package cluster-2 --plan")
+def change_package(
+    session: Session,
+    name: Name,
+    package: Annotated[str, typer.Option(help="The new package: its id, its VNFD's id, or the name it was given.")],
+    param: Params = None,
+    params: ParamsFile = None,
+    plan: Plan = False,
+    wait: Wait = True,
+) -> int:
+    """Bring a VNF to another package of the same product. A cluster gets that package's Kubernetes, node by node."""
+    vnf = find_vnf(session.client, name).body
+    body: dict[str, Any] = {"vnfdId": vnfd_of(session, package)}
+    _add_params(body, param, params)
+    return begin(session, vnf, "change_vnfpkg", body, plan=plan, wait=wait)
 
 
 @command(app, "modify", example="slipway vnf modify mycluster --description 'the test cluster' --metadata team=core")

@@ -24,6 +24,7 @@ from slipway.cluster.steps.arguments import (
     Join,
     Leave,
     Network,
+    Permit,
     Prepare,
     Ready,
     Register,
@@ -69,9 +70,9 @@ def new_cluster(roster: Roster) -> Plan:
 def goodbyes(roster: Roster) -> Plan:
     """Before machines go for good: their pods move, masters leave etcd."""
     site = roster.site(masters(roster.staying))
-    steps = [_drained(roster, node, site) for node in roster.leaving]
+    steps = [_drained(roster, node, site) for node in workers(roster.leaving)]
     for before, node in _pairs(masters(roster.leaving)):
-        steps.append(_left(node, site, after=[_drain(node), *([_leave(before)] if before else [])]))
+        steps += _departure(roster, node, site, after=[_leave(before)] if before else [])
     return Plan.of(*steps)
 
 
@@ -97,8 +98,7 @@ def heal_goodbyes(roster: Roster) -> Plan:
     site = roster.site(masters(roster.staying))
     steps = [route for route, machine in _routes(roster) if machine in roster.leaving]
     for before, node in _pairs(masters(roster.leaving)):
-        steps.append(_drained(roster, node, site, after=[_back(before)] if before else []))
-        steps.append(_left(node, site, after=[_drain(node)]))
+        steps += _departure(roster, node, site, after=[_back(before)] if before else [])
     for former, batch in _pairs(_batches(workers(roster.leaving), len(workers(roster.after)))):
         back = [_back(node) for node in former or ()]
         steps += [_drained(roster, node, site, after=back) for node in batch]
@@ -176,9 +176,12 @@ def _drained(roster: Roster, node: Node, site: Site, after: Sequence[str] = ()) 
     return _step(_drain(node), args, node=node, after=after, timeout=drain.timeout + DRAIN_MARGIN, effects=effects)
 
 
-def _left(node: Node, site: Site, *, after: Sequence[str]) -> Step:
+def _departure(roster: Roster, node: Node, site: Site, *, after: Sequence[str]) -> Iterator[Step]:
+    """A master goes: only if etcd can do without it, which is asked before its pods have to move."""
+    yield _step(_permit(node), Permit(node=node, site=site), node=node, after=after)
+    yield _drained(roster, node, site, after=[_permit(node)])
     effects = [Effect(Verb.REMOVE, "etcd member", node.name)]
-    return _step(_leave(node), Leave(node=node, site=site), node=node, after=after, effects=effects)
+    yield _step(_leave(node), Leave(node=node, site=site), node=node, after=[_drain(node)], effects=effects)
 
 
 def _forgotten(node: Node, site: Site) -> Step:
@@ -239,6 +242,10 @@ def _back(node: Node) -> str:
 
 def _drain(node: Node) -> str:
     return f"drain {node.slot}"
+
+
+def _permit(node: Node) -> str:
+    return f"ask etcd about {node.slot}"
 
 
 def _leave(node: Node) -> str:

@@ -6,8 +6,8 @@ Done again after a crash at any point, it goes on: what has left is not there, w
 
 **A node that is not Ready is dead to a drain.** Nothing on it would end, and nothing on it can be saved. So it is
 cordoned, every pod is evicted once so that others take over elsewhere, and nothing is waited for, refused or forced.
-What a budget holds is left where it is; the cluster removes it with the Node object. A node that stops to be Ready while
-it is drained is dead from then on.
+What a budget holds is left where it is; the cluster removes it with the Node object. A node that stops to be Ready
+while it is drained is dead from then on.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -11,6 +11,7 @@ from slipway.model.instance import (
     VirtualLinkResourceInfo,
     VirtualStorageResourceInfo,
     VnfcResourceInfo,
+    VnfInstance,
 )
 from slipway.model.operation import (
     AffectedVirtualLink,
@@ -22,6 +23,17 @@ from slipway.model.operation import (
 
 R = TypeVar("R", VnfcResourceInfo, VirtualLinkResourceInfo, VirtualStorageResourceInfo)
 
+# What another package may change of a record (ModificationsTriggeredByVnfPkgChange).
+OF_PACKAGE = (
+    "vnfConfigurableProperties",
+    "metadata",
+    "extensions",
+    "vnfdId",
+    "vnfProvider",
+    "vnfProductName",
+    "vnfSoftwareVersion",
+    "vnfdVersion",
+)
 EMPTY = InstantiatedVnfInfo(flavour_id="", vnf_state="STOPPED")
 
 
@@ -51,6 +63,12 @@ def resource_changes(before: InstantiatedVnfInfo | None, after: InstantiatedVnfI
         ),
     )
     return changes if msgspec.to_builtins(changes) else None
+
+
+def modifications(before: VnfInstance, after: VnfInstance) -> dict[str, Any]:
+    """Of a change of package: the attributes that are not as they were."""
+    was, now = msgspec.to_builtins(before), msgspec.to_builtins(after)
+    return {name: now[name] for name in OF_PACKAGE if name in now and now[name] != was.get(name)}
 
 
 def _differences(old: tuple[R, ...], new: tuple[R, ...]) -> list[tuple[R, ChangeType]]:

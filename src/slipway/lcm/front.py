@@ -22,8 +22,9 @@ from slipway.model.instance import Instance, InstantiationState, VimConnectionIn
 from slipway.model.merge import merge_patch
 from slipway.model.operation import CancelMode, Operation, OperationType, State
 from slipway.model.plan import Plan
-from slipway.model.requests import AnyRequest, CreateRequest, InstantiateRequest
+from slipway.model.requests import AnyRequest, ChangePackageRequest, CreateRequest, InstantiateRequest
 from slipway.model.secrets import refuse_references
+from slipway.model.situation import Situation
 from slipway.store import instances, operations, packages
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
@@ -80,7 +81,7 @@ class Lcm:
         """The plan that the operation would run now. Nothing is changed."""
         refuse_references(msgspec.to_builtins(request))
         instance = await self._database.read(instances.get, instance_id)
-        situation = await self._database.read(situation_of, kind, request, instance)
+        situation = await self._database.read(_new_situation, kind, request, instance)
         vim = await self._database.read(self._vim, kind, instance, request)
         return (await self._lifecycle.plan_for(situation, vim)).checked()
 
@@ -156,7 +157,7 @@ class Lcm:
         operation = _new(kind, instance_id, msgspec.to_builtins(request))
         # First of all the one thing that only the database can decide: whether the instance is free.
         operations.accept(connection, operation, vim)
-        situation = situation_of(connection, kind, request, instance)
+        situation = _new_situation(connection, kind, request, instance, hold=True)
         OPERATIONS[kind].check(situation, request)
         self._management.check(situation)
         return operation
@@ -182,6 +183,15 @@ class Lcm:
         if vim.vim_id is None:
             driver.validate(Reach(vim.vim_type or "", vim.interface_info, vim.access_info, vim.extra))
         return vim
+
+
+def _new_situation(
+    connection: Connection, kind: OperationType, request: AnyRequest, instance: Instance, hold: bool = False
+) -> Situation:
+    """A package may be disabled once the operation has begun, but not before."""
+    if isinstance(request, ChangePackageRequest):
+        packages.get_by_vnfd(connection, request.vnfd_id, hold=hold)
+    return situation_of(connection, kind, request, instance)
 
 
 def _new(kind: OperationType, instance_id: str, params: dict[str, Any]) -> Operation:

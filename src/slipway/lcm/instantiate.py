@@ -5,19 +5,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from slipway.lcm.rules import Rules, hooked
+from slipway.lcm.standing import check_links, highest_levels, recorded_links
 from slipway.lcm.vim_choice import KEY, key_for_new
 from slipway.lcm.wanted import wanted_at
 from slipway.mgmt.drivers import ManagementDrivers
-from slipway.model.descriptor import Flavour
-from slipway.model.errors import BadRequest, Conflict
-from slipway.model.instance import (
-    ExtVirtualLinkInfo,
-    InstantiatedVnfInfo,
-    InstantiationState,
-    ScaleInfo,
-    VnfInstance,
-)
-from slipway.model.operation import OperationType, ResourceHandle
+from slipway.model.errors import Conflict
+from slipway.model.instance import InstantiatedVnfInfo, InstantiationState, ScaleInfo, VnfInstance
+from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
 from slipway.model.requests import InstantiateRequest
 from slipway.model.situation import Situation
@@ -29,14 +23,7 @@ def check(situation: Situation, request: InstantiateRequest) -> None:
     if vnf.instantiation_state is InstantiationState.INSTANTIATED:
         raise Conflict(f"VNF instance {vnf.id} is instantiated already; terminate it first.")
     situation.flavour.level(request.instantiation_level_id)
-    points = situation.flavour.connection_points
-    for at, link in enumerate(request.ext_virtual_links):
-        for cp in link.ext_cps:
-            if cp.cpd_id not in points:
-                raise BadRequest(
-                    f"extVirtualLinks[{at}].extCps: flavour {situation.flavour.id!r} has no connection point "
-                    f"{cp.cpd_id!r}; it has: {', '.join(points) or 'none'}."
-                )
+    check_links(request.ext_virtual_links, situation.flavour)
 
 
 def plan(situation: Situation, request: InstantiateRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
@@ -52,16 +39,9 @@ def complete(situation: Situation, request: InstantiateRequest) -> VnfInstance:
         flavour_id=request.flavour_id,
         vnf_state="STARTED",
         scale_status=tuple(ScaleInfo(aspect_id=name, scale_level=level.scale.get(name, 0)) for name in flavour.aspects),
-        max_scale_levels=_highest(flavour),
+        max_scale_levels=highest_levels(flavour),
         localization_language=request.localization_language,
-        ext_virtual_link_info=tuple(
-            ExtVirtualLinkInfo(
-                id=link.id,
-                resource_handle=ResourceHandle(resource_id=link.resource_id, vim_connection_id=link.vim_connection_id),
-                current_vnf_ext_cp_data=link.ext_cps,
-            )
-            for link in request.ext_virtual_links
-        ),
+        ext_virtual_link_info=recorded_links(request.ext_virtual_links),
         metadata={KEY: key_for_new(request)} | ({"instantiationLevelId": level.name} if level.name else {}),
     )
     return replace(
@@ -71,10 +51,6 @@ def complete(situation: Situation, request: InstantiateRequest) -> VnfInstance:
         extensions={**vnf.extensions, **request.extensions},
         vnf_configurable_properties={**vnf.vnf_configurable_properties, **request.vnf_configurable_properties},
     )
-
-
-def _highest(flavour: Flavour) -> tuple[ScaleInfo, ...]:
-    return tuple(ScaleInfo(aspect_id=aspect.name, scale_level=aspect.max_level) for aspect in flavour.aspects.values())
 
 
 RULES = Rules(OperationType.INSTANTIATE, InstantiateRequest, check, plan, complete)

@@ -10,19 +10,21 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import Connection as DatabaseConnection
 
-from slipway.lcm.changes import resource_changes
+from slipway.lcm.changes import modifications, resource_changes
 from slipway.lcm.operations import OPERATIONS
 from slipway.lcm.record import as_recorded, outcomes, patched, with_outcomes
 from slipway.lcm.vim_choice import in_clear, key_of
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.action import Connection
-from slipway.model.errors import Conflict
+from slipway.model.descriptor import Descriptor, Flavour
+from slipway.model.errors import Conflict, Unprocessable
 from slipway.model.instance import Instance, InstantiatedVnfInfo, InstantiationState, VimConnectionInfo, VnfInstance
 from slipway.model.journal import UNTOUCHED, StepRecord
 from slipway.model.machine import Found, FoundMachine, Outcome
+from slipway.model.merge import merge_patch
 from slipway.model.operation import ENDED, Operation, OperationType, State
 from slipway.model.plan import Plan
-from slipway.model.requests import AnyRequest, InstantiateRequest, ModifyRequest
+from slipway.model.requests import AnyRequest, ChangePackageRequest, InstantiateRequest, ModifyRequest
 from slipway.model.situation import Situation
 from slipway.store import instances, operations, packages
 from slipway.store.database import Database
@@ -95,13 +97,21 @@ class RecordedLifecycle:
             instance = replace(before, vnf=vnf)
             if isinstance(request, InstantiateRequest) and vnf.instantiated_vnf_info is not None:
                 instance = _placed(connection, instance, operation, request)
+            if isinstance(request, ChangePackageRequest) and operation.operation_state is State.COMPLETED:
+                instance = replace(instance, parameters=merge_patch(before.parameters, request.additional_params))
             if vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED:
                 instance = replace(instance, parameters={})
             if instance != before:
                 instances.update(connection, instance)
         changes = resource_changes(before.vnf.instantiated_vnf_info, vnf.instantiated_vnf_info)
-        changed = _changed_info(operation, request)
-        return replace(operation, resource_changes=changes, changed_info=changed)
+        settled = replace(operation, resource_changes=changes)
+        if operation.operation_state is not State.COMPLETED:
+            return settled
+        if isinstance(request, ModifyRequest):
+            return replace(settled, changed_info=msgspec.to_builtins(request))
+        if isinstance(request, ChangePackageRequest):
+            return replace(settled, modifications_triggered_by_vnf_pkg_change=modifications(before.vnf, vnf))
+        return settled
 
 
 def request_of(operation: Operation) -> AnyRequest:
@@ -122,15 +132,27 @@ def situation_of(
     vnfd_id = instance.vnf.vnfd_id
     if isinstance(request, ModifyRequest) and isinstance(request.vnfd_id, str):
         vnfd_id = packages.get_by_vnfd(connection, request.vnfd_id).vnfd_id or request.vnfd_id
+    if isinstance(request, ChangePackageRequest):
+        vnfd_id = request.vnfd_id
     descriptor = packages.descriptor(connection, vnfd_id)
     info = instance.vnf.instantiated_vnf_info
     if isinstance(request, InstantiateRequest):
         flavour = descriptor.flavour(request.flavour_id)
     elif info is not None:
-        flavour = descriptor.flavour(info.flavour_id)
+        flavour = _same_flavour(descriptor, info.flavour_id)
     else:
         flavour = next(iter(descriptor.flavours.values()))
     return Situation(operation, request, instance, descriptor, flavour, Found())
+
+
+def _same_flavour(descriptor: Descriptor, flavour_id: str) -> Flavour:
+    """What the VNF was instantiated as; another package must have it, too."""
+    if flavour_id not in descriptor.flavours:
+        known = ", ".join(descriptor.flavours) or "none"
+        raise Unprocessable(
+            f"vnfdId: the VNF has the flavour {flavour_id!r}, and the VNFD {descriptor.vnfd_id!r} only: {known}."
+        )
+    return descriptor.flavours[flavour_id]
 
 
 def _after(situation: Situation, operation: Operation, journal: Sequence[StepRecord]) -> VnfInstance:
@@ -161,10 +183,3 @@ def _placed(
     return replace(
         instance, vnf=replace(instance.vnf, vim_connection_info=connections), parameters=request.additional_params
     )
-
-
-def _changed_info(operation: Operation, request: AnyRequest) -> dict[str, Any] | None:
-    if operation.operation_state is not State.COMPLETED or not isinstance(request, ModifyRequest):
-        return None
-    told: dict[str, Any] = msgspec.to_builtins(request)
-    return told

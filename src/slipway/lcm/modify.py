@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from slipway.lcm.rules import Rules, must_be_instantiated
+from slipway.lcm.rules import Rules, made_from, must_be_instantiated
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.errors import BadRequest
 from slipway.model.instance import InstantiationState, VimConnectionInfo, VnfInstance
@@ -53,16 +53,8 @@ def complete(situation: Situation, request: ModifyRequest) -> VnfInstance:
         patch = getattr(request, name)
         if patch is not UNSET:
             changes[name] = merge_patch(getattr(vnf, name), patch) or {}
-    if request.vnfd_id is not UNSET:
-        new = situation.descriptor
-        changes |= {
-            "vnfd_id": new.vnfd_id,
-            "vnf_provider": new.provider,
-            "vnf_product_name": new.product_name,
-            "vnf_software_version": new.software_version,
-            "vnfd_version": new.vnfd_version,
-        }
-    return replace(_with_vnfc_properties(vnf, request), **changes)
+    changed = replace(_with_vnfc_properties(vnf, request), **changes)
+    return changed if request.vnfd_id is UNSET else made_from(changed, situation.descriptor)
 
 
 def _with_vnfc_properties(vnf: VnfInstance, request: ModifyRequest) -> VnfInstance:

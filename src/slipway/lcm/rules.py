@@ -7,8 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from slipway.lcm.weaving import woven
 from slipway.mgmt.drivers import ManagementDrivers
+from slipway.model.descriptor import Descriptor
 from slipway.model.errors import Conflict
 from slipway.model.instance import InstantiationState, VnfInstance
 from slipway.model.machine import Wanted
@@ -38,6 +41,18 @@ def hooked(situation: Situation, wanted: Wanted, name: str, driver: VimDriver, m
         management.plan(f"{name}_start", ahead),
         driver.steps_towards(wanted, situation.found),
         management.plan(f"{name}_end", ahead),
+    )
+
+
+def made_from(vnf: VnfInstance, descriptor: Descriptor) -> VnfInstance:
+    """The same VNF, of another package from now on."""
+    return replace(
+        vnf,
+        vnfd_id=descriptor.vnfd_id,
+        vnf_provider=descriptor.provider,
+        vnf_product_name=descriptor.product_name,
+        vnf_software_version=descriptor.software_version,
+        vnfd_version=descriptor.vnfd_version,
     )
 
 

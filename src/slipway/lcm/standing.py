@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from slipway.lcm.rules import must_be_instantiated
 from slipway.lcm.wanted import Renewal, wanted_at
-from slipway.model.descriptor import Level
-from slipway.model.errors import Conflict
-from slipway.model.instance import ExtVirtualLink, InstantiatedVnfInfo, VnfInstance
+from slipway.model.descriptor import Flavour, Level
+from slipway.model.errors import BadRequest, Conflict
+from slipway.model.instance import ExtVirtualLink, ExtVirtualLinkInfo, InstantiatedVnfInfo, ScaleInfo, VnfInstance
 from slipway.model.machine import Wanted
+from slipway.model.operation import ResourceHandle
 from slipway.model.situation import Situation
 
 
@@ -29,7 +32,7 @@ def wanted_now(situation: Situation, scale: dict[str, int] | None = None, renewa
         situation,
         scale_levels(info) if scale is None else scale,
         level_of(situation),
-        _ext_links(info),
+        links_of(info),
         renewal or Renewal(),
     )
 
@@ -39,7 +42,33 @@ def level_of(situation: Situation) -> Level:
     return situation.flavour.level(info_of(situation.instance.vnf).metadata.get("instantiationLevelId"))
 
 
-def _ext_links(info: InstantiatedVnfInfo) -> tuple[ExtVirtualLink, ...]:
+def highest_levels(flavour: Flavour) -> tuple[ScaleInfo, ...]:
+    return tuple(ScaleInfo(aspect_id=aspect.name, scale_level=aspect.max_level) for aspect in flavour.aspects.values())
+
+
+def check_links(links: Iterable[ExtVirtualLink], flavour: Flavour) -> None:
+    points = flavour.connection_points
+    for at, link in enumerate(links):
+        for cp in link.ext_cps:
+            if cp.cpd_id not in points:
+                raise BadRequest(
+                    f"extVirtualLinks[{at}].extCps: flavour {flavour.id!r} has no connection point "
+                    f"{cp.cpd_id!r}; it has: {', '.join(points) or 'none'}."
+                )
+
+
+def recorded_links(links: Iterable[ExtVirtualLink]) -> tuple[ExtVirtualLinkInfo, ...]:
+    return tuple(
+        ExtVirtualLinkInfo(
+            id=link.id,
+            resource_handle=ResourceHandle(resource_id=link.resource_id, vim_connection_id=link.vim_connection_id),
+            current_vnf_ext_cp_data=link.ext_cps,
+        )
+        for link in links
+    )
+
+
+def links_of(info: InstantiatedVnfInfo) -> tuple[ExtVirtualLink, ...]:
     return tuple(
         ExtVirtualLink(
             id=link.id,

@@ -18,6 +18,7 @@ class OperationType(StrEnum):
     SCALE = "SCALE"
     TERMINATE = "TERMINATE"
     HEAL = "HEAL"
+    CHANGE_VNFPKG = "CHANGE_VNFPKG"
     MODIFY_INFO = "MODIFY_INFO"
 
 
@@ -144,6 +145,7 @@ class Operation(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True,
     error: ProblemDetails | None = None
     resource_changes: ResourceChanges | None = None
     changed_info: dict[str, Any] | None = None
+    modifications_triggered_by_vnf_pkg_change: dict[str, Any] | None = None  # instead of it, for CHANGE_VNFPKG
 
 
 def entered(operation: Operation, state: State) -> Operation:

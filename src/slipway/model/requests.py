@@ -69,6 +69,18 @@ class HealRequest(Request, frozen=True, kw_only=True):
     additional_params: dict[str, Any] = {}
 
 
+class ChangePackageRequest(Request, frozen=True, kw_only=True):
+    """ChangeCurrentVnfPkgRequest: `vnfd_id` is that of the new package."""
+
+    vnfd_id: Name
+    ext_virtual_links: tuple[ExtVirtualLink, ...] = ()
+    ext_managed_virtual_links: tuple[dict[str, Any], ...] = ()
+    vim_connection_info: dict[str, VimConnectionInfo] = {}
+    additional_params: dict[str, Any] = {}
+    extensions: dict[str, Any] = {}
+    vnf_configurable_properties: dict[str, Any] = {}
+
+
 class VnfcInfoModification(Request, frozen=True, kw_only=True):
     id: str
     vnfc_configurable_properties: dict[str, Any]
@@ -87,4 +99,4 @@ class ModifyRequest(Request, frozen=True, kw_only=True):
     vnfc_info_modifications: tuple[VnfcInfoModification, ...] | UnsetType = UNSET
 
 
-AnyRequest = InstantiateRequest | TerminateRequest | ScaleRequest | HealRequest | ModifyRequest
+AnyRequest = InstantiateRequest | TerminateRequest | ScaleRequest | HealRequest | ChangePackageRequest | ModifyRequest

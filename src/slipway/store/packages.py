@@ -1,19 +1,26 @@
-"""VNF packages. Whether one is in use is never stored: the instances say it."""
+"""VNF packages. Whether one is in use is never stored: the instances say it, and operations that lead to it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, exists, select
+from sqlalchemy import JSON, ColumnElement, Connection, exists, or_, select, type_coerce
 from sqlalchemy.exc import IntegrityError
 
 from slipway.model.descriptor import Descriptor
 from slipway.model.errors import Conflict, NotFound, Unprocessable
+from slipway.model.operation import OperationType
 from slipway.model.package import OnboardingState, OperationalState, UsageState, VnfPackage
-from slipway.store.tables import instances, packages
+from slipway.store.tables import HOLDS_INSTANCE, instances, operations, packages
 
-IN_USE: ColumnElement[bool] = exists().where(instances.c.vnfd_id == packages.c.vnfd_id).correlate(packages)
+_MOVES_TO = type_coerce(operations.c.doc, JSON)[("operationParams", "vnfdId")].as_string()
+_MOVING = (operations.c.operation == OperationType.CHANGE_VNFPKG.value, HOLDS_INSTANCE)
+
+IN_USE: ColumnElement[bool] = or_(
+    exists().where(instances.c.vnfd_id == packages.c.vnfd_id).correlate(packages),
+    exists().where(*_MOVING, packages.c.vnfd_id == _MOVES_TO).correlate(packages),
+)
 
 _WHOLE = select(packages.c.doc, IN_USE.label("in_use"))
 
@@ -79,7 +86,12 @@ def delete(connection: Connection, package_id: str) -> None:
     connection.execute(select(packages.c.id).where(packages.c.id == package_id).with_for_update())
     if connection.execute(packages.delete().where(packages.c.id == package_id, ~IN_USE)).rowcount == 0:
         package = get(connection, package_id)
-        used_by = select(instances.c.id).where(instances.c.vnfd_id == package.vnfd_id).limit(3)
+        used_by = (
+            select(instances.c.id)
+            .where(instances.c.vnfd_id == package.vnfd_id)
+            .union(select(operations.c.instance_id).where(*_MOVING, package.vnfd_id == _MOVES_TO))
+            .limit(3)
+        )
         some = ", ".join(connection.scalars(used_by))
         raise Conflict(f"VNF package {package_id} is in use by VNF instances ({some}). Delete those first.")
 

@@ -45,6 +45,8 @@ def _in_states(states: frozenset[Any]) -> Any:
     return text("state IN ({})".format(", ".join(f"'{state.value}'" for state in sorted(states))))
 
 
+HOLDS_INSTANCE = _in_states(HOLDING)  # of operations; in these very words, because an index knows them
+
 instances = Table(
     "instances",
     metadata,
@@ -80,8 +82,8 @@ operations = Table(
     Column("epoch", Integer, nullable=False),
     Index(None, "started_at", "id"),
     Index(None, "instance_id"),
-    Index("uq_operations_one_at_a_time", "instance_id", unique=True, sqlite_where=_in_states(HOLDING),
-          postgresql_where=_in_states(HOLDING)),
+    Index("uq_operations_one_at_a_time", "instance_id", unique=True, sqlite_where=HOLDS_INSTANCE,
+          postgresql_where=HOLDS_INSTANCE),
     Index("ix_operations_running", "state", sqlite_where=_in_states(RUNNING), postgresql_where=_in_states(RUNNING)),
 )  # fmt: skip
 

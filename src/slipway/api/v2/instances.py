@@ -24,6 +24,7 @@ ACTIONS = {
     "terminate": OperationType.TERMINATE,
     "scale": OperationType.SCALE,
     "heal": OperationType.HEAL,
+    "change_vnfpkg": OperationType.CHANGE_VNFPKG,
 }
 
 _create = Body(CreateRequest)

@@ -34,6 +34,7 @@ def all_of(world: World) -> tuple[Action[Any], ...]:
         action(args.Register, registration.register, registration.undo_register),
         action(args.Unregister, registration.unregister, irreversible=True),
         action(args.Drain, nodes.drain, nodes.undrain),
+        action(args.Permit, etcd.permit),
         action(args.Leave, etcd.leave, irreversible=True),
         action(args.Forget, nodes.forget),
     )

@@ -70,6 +70,13 @@ class Drain(Arguments, frozen=True, kw_only=True):
     force: bool
 
 
+class Permit(Arguments, frozen=True, kw_only=True):
+    """Whether etcd can do without a master: asked before anything is done to it."""
+
+    node: Node
+    site: Site
+
+
 class Leave(Arguments, frozen=True, kw_only=True):
     """A master leaves etcd."""
 

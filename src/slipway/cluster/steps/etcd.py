@@ -9,7 +9,7 @@ from typing import Any
 from slipway.cluster.naming import ETCD_PEER_PORT, etcd_member_name, host_and_port
 from slipway.cluster.quorum import EtcdState, judge_heal
 from slipway.cluster.site import Node, Site
-from slipway.cluster.steps.arguments import Leave
+from slipway.cluster.steps.arguments import Leave, Permit
 from slipway.cluster.steps.machine import address_of, run
 from slipway.cluster.steps.world import Hands, World
 from slipway.model.action import StepContext
@@ -27,17 +27,29 @@ class Member:
     clients: tuple[str, ...]
 
 
+async def permit(world: World, args: Permit, ctx: StepContext) -> Outcome:
+    await _judged(world, args.node, args.site, ctx)
+    return Outcome()
+
+
 async def leave(world: World, args: Leave, ctx: StepContext) -> Outcome:
-    """Judged again now: the plan may be old, and a member may have died since."""
-    hands = await living_master(world, args.site, ctx)
+    """Judged again: a member may have died since it was permitted."""
+    hands, own = await _judged(world, args.node, args.site, ctx)
+    if own is not None:
+        await _remove(hands, own)
+    return Outcome()
+
+
+async def _judged(world: World, node: Node, site: Site, ctx: StepContext) -> tuple[Hands, Member | None]:
+    """The node's member, if it is one. StepError with the reason when etcd would lose its quorum without it."""
+    hands = await living_master(world, site, ctx)
     members = await members_of(hands)
-    own = await _own(members, args.node, ctx)
+    own = await _own(members, node, ctx)
     if own is not None:
         verdict = judge_heal(await _state(hands, members), {own.name or own.id})
         if not verdict.allowed:
             raise StepError(verdict.reason)
-        await _remove(hands, own)
-    return Outcome()
+    return hands, own
 
 
 async def remove_member(world: World, node: Node, site: Site, ctx: StepContext) -> None:

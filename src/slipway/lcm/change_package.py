@@ -1,0 +1,144 @@
+"""Change of the current package: the same VNF, described by a newer VNFD from now on.
+
+Machines stay as they are. What is new in them is the work of the new VNFD's hooks, or comes with the next heal, which
+makes a machine from the new package's image. The record follows at the very end: an operation that failed or was rolled
+back leaves the VNF on the package it had.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from msgspec.structs import replace
+
+from slipway.lcm.rules import Rules, hooked, made_from
+from slipway.lcm.standing import (
+    check_links,
+    highest_levels,
+    info_of,
+    level_of,
+    links_of,
+    recorded_links,
+    scale_levels,
+)
+from slipway.lcm.wanted import wanted_at
+from slipway.mgmt.drivers import ManagementDrivers
+from slipway.model.errors import BadRequest, Unprocessable
+from slipway.model.instance import (
+    ExtVirtualLink,
+    InstantiatedVnfInfo,
+    ScaleInfo,
+    VimConnectionInfo,
+    VnfInstance,
+)
+from slipway.model.merge import merge_patch
+from slipway.model.operation import OperationType
+from slipway.model.plan import Plan
+from slipway.model.requests import ChangePackageRequest
+from slipway.model.situation import Situation
+from slipway.vim.contract import VimDriver
+
+
+def check(situation: Situation, request: ChangePackageRequest) -> None:
+    vnf, new = situation.instance.vnf, situation.descriptor
+    info = info_of(vnf)
+    if (new.provider, new.product_name) != (vnf.vnf_provider, vnf.vnf_product_name):
+        raise Unprocessable(
+            f"vnfdId: the package is {new.product_name!r} of {new.provider!r}, the VNF is {vnf.vnf_product_name!r} of "
+            f"{vnf.vnf_provider!r}; choose a package of the same product."
+        )
+    _check_levels(situation, info)
+    _check_members(situation, info)
+    check_links(request.ext_virtual_links, situation.flavour)
+    _connections(vnf, request)
+
+
+def plan(situation: Situation, request: ChangePackageRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
+    info = info_of(situation.instance.vnf)
+    wanted = wanted_at(situation, scale_levels(info), level_of(situation), _links(info, request))
+    return hooked(situation, wanted, "change_current_package", driver, management)
+
+
+def complete(situation: Situation, request: ChangePackageRequest) -> VnfInstance:
+    vnf, new = situation.instance.vnf, situation.descriptor
+    info, levels = info_of(vnf), scale_levels(info_of(vnf))
+    properties = {**new.configurable_properties, **vnf.vnf_configurable_properties}
+    return replace(
+        made_from(vnf, new),
+        vim_connection_info=_connections(vnf, request),
+        vnf_configurable_properties=merge_patch(properties, request.vnf_configurable_properties),
+        extensions=merge_patch(vnf.extensions, request.extensions),
+        instantiated_vnf_info=replace(
+            info,
+            scale_status=tuple(
+                ScaleInfo(aspect_id=name, scale_level=levels.get(name, 0)) for name in situation.flavour.aspects
+            ),
+            max_scale_levels=highest_levels(situation.flavour),
+            ext_virtual_link_info=recorded_links(_links(info, request)),
+        ),
+    )
+
+
+def _check_levels(situation: Situation, info: InstantiatedVnfInfo) -> None:
+    """The VNF stays at its levels, so the new flavour must have them."""
+    flavour = situation.flavour
+    level = info.metadata.get("instantiationLevelId")
+    if level is not None and level not in flavour.levels:
+        known = ", ".join(flavour.levels) or "none"
+        raise _unfit(situation, f"no instantiation level {level!r}; it has: {known}")
+    for aspect, now in scale_levels(info).items():
+        if aspect not in flavour.aspects:
+            raise _unfit(situation, f"no aspect {aspect!r}; it has: {', '.join(flavour.aspects) or 'none'}")
+        if now > (highest := flavour.aspects[aspect].max_level):
+            raise _unfit(
+                situation, f"levels 0 to {highest} of aspect {aspect!r}, and the VNF is at {now}; scale it in first"
+            )
+
+
+def _check_members(situation: Situation, info: InstantiatedVnfInfo) -> None:
+    """As many machines as there are: a change of package is no way to scale."""
+    flavour, level, levels = situation.flavour, level_of(situation), scale_levels(info)
+    there = Counter(vnfc.vdu_id for vnfc in info.vnfc_resource_info)
+    if missing := [name for name in there if name not in flavour.vdus]:
+        raise _unfit(
+            situation, f"no VDU {missing[0]!r}, of which the VNF has machines; it has: {', '.join(flavour.vdus)}"
+        )
+    for name, vdu in flavour.vdus.items():
+        count = 0 if vdu.container else flavour.members(name, levels, level)
+        if count != there[name]:
+            raise _unfit(
+                situation,
+                f"{count} members of VDU {name!r} at the present scale levels, and the VNF has {there[name]}; "
+                "scale or heal it first, or choose a package that keeps the number",
+            )
+
+
+def _unfit(situation: Situation, what: str) -> Unprocessable:
+    return Unprocessable(f"vnfdId: flavour {situation.flavour.id!r} of the new VNFD has {what}.")
+
+
+def _links(info: InstantiatedVnfInfo, request: ChangePackageRequest) -> tuple[ExtVirtualLink, ...]:
+    """Those there are, and in their place or beside them those of the request."""
+    return tuple({link.id: link for link in (*links_of(info), *request.ext_virtual_links)}.values())
+
+
+def _connections(vnf: VnfInstance, request: ChangePackageRequest) -> dict[str, VimConnectionInfo]:
+    """How VIMs are reached may change, not which they are."""
+    connections = dict(vnf.vim_connection_info)
+    for key, given in request.vim_connection_info.items():
+        known = connections.get(key)
+        if known is None or given.vim_id not in (None, known.vim_id) or given.vim_type not in (None, known.vim_type):
+            raise BadRequest(
+                f"vimConnectionInfo.{key}: a change of the package does not bring the VNF to another VIM; "
+                f"leave it out. The VNF has: {', '.join(connections) or 'none'}."
+            )
+        connections[key] = replace(
+            known,
+            interface_info={**known.interface_info, **given.interface_info},
+            access_info={**known.access_info, **given.access_info},
+            extra={**known.extra, **given.extra},
+        )
+    return connections
+
+
+RULES = Rules(OperationType.CHANGE_VNFPKG, ChangePackageRequest, check, plan, complete)

@@ -1,0 +1,145 @@
+"""What the steps of a cluster rely on in the world around them: machines by `Hands`, a cluster's API by `KubeApi`.
+
+One master and one worker, made once, go through all checks in their order, on real machines as on simulated ones. What
+differs between the two is a fault of the simulation, unless slipway.cluster.simulated says that it is meant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from slipway.cluster.naming import node_name
+from slipway.cluster.networks import ClusterNetworks
+from slipway.cluster.site import Login, Node, Site
+from slipway.cluster.steps.world import Hands, Reach, World
+from slipway.kube.seam import KubeApi
+from slipway.model.action import Connection
+from slipway.model.errors import StepError
+from slipway.model.machine import FoundMachine, Machine, Network, Outcome, Port, Wanted
+
+INSTANCE = "5f0c3e8a-0000-4000-8000-000000000001"
+CIDR = "10.14.0.0/24"
+POINT = "CP1"
+
+
+@dataclass
+class WorldContext:
+    """A StepContext without an engine."""
+
+    vim: Connection
+    machines: dict[str, FoundMachine]
+    instance_id: str = INSTANCE
+    operation_id: str = "operation-1"
+
+    async def connection(self) -> Connection:
+        return self.vim
+
+    async def machine(self, machine_id: str) -> FoundMachine:
+        return self.machines[machine_id]
+
+    async def reveal(self, document: Any) -> Any:
+        return document
+
+    def outcome(self, step_id: str) -> Outcome | None:
+        return None
+
+
+@dataclass
+class Stage:
+    """`patience`: seconds that a cluster may take for what it does in the background."""
+
+    reach: Reach
+    ctx: WorldContext
+    site: Site
+    master: Node
+    worker: Node
+    patience: float
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def world(self) -> World:
+        """Nothing of it is for packages or VIMs."""
+        return World(self.reach, None, None)  # type: ignore[arg-type]
+
+    async def hands(self, node: Node) -> Hands:
+        return await self.reach.hands(node, self.ctx)
+
+    @asynccontextmanager
+    async def api(self) -> AsyncIterator[KubeApi]:
+        async with self.reach.api(self.site, self.ctx) as api:
+            yield api
+
+    async def until(self, look: Callable[[], Awaitable[bool]], what: str) -> None:
+        end = asyncio.get_running_loop().time() + self.patience
+        while not await look():
+            assert asyncio.get_running_loop().time() < end, f"not within {self.patience:g} s: {what}"
+            await asyncio.sleep(0.2)
+
+
+Check = Callable[[Stage], Awaitable[None]]
+
+
+async def keep_contract(stage: Stage, checks: tuple[Check, ...]) -> None:
+    for check in checks:
+        try:
+            await check(stage)
+        except (AssertionError, StepError) as error:
+            said = error.detail if isinstance(error, StepError) else str(error)
+            raise AssertionError(f"{check.__name__.replace('_', ' ')}: {said}") from error
+
+
+async def refused(call: Awaitable[Any], *words: str, temporary: bool = False) -> StepError:
+    with pytest.raises(StepError) as caught:
+        await call
+    for word in words:
+        assert word in caught.value.detail
+    assert caught.value.temporary is temporary, caught.value.detail
+    return caught.value
+
+
+def wanted_machines(image: str | None) -> Wanted:
+    """Two machines on a network of their own."""
+    network = Network(id=f"{INSTANCE}-net", name="net", cidr=CIDR)
+    machines = tuple(
+        Machine(
+            id=f"{INSTANCE}-{slot}",
+            name=slot,
+            vdu=slot.partition("-")[0],
+            image=image,
+            ports=(Port(id=f"{INSTANCE}-{slot}-port", name=POINT, network=network.id),),
+        )
+        for slot in ("masterNode-0", "workerNode-0")
+    )
+    return Wanted(instance_id=INSTANCE, networks=(network,), machines=machines)
+
+
+def stage_on(
+    reach: Reach,
+    vim: Connection,
+    found: tuple[FoundMachine, ...],
+    login: Login,
+    repository: str | None,
+    patience: float,
+) -> Stage:
+    master, worker = (_node(machine, login) for machine in sorted(found, key=lambda machine: machine.name))
+    networks = ClusterNetworks(pods="192.168.0.0/16", services="10.96.0.0/12", nodes=CIDR, node_prefix=24)
+    site = Site(instance=INSTANCE, masters=(master,), networks=networks, image_repository=repository)
+    return Stage(reach, WorldContext(vim, {machine.id: machine for machine in found}), site, master, worker, patience)
+
+
+def _node(machine: FoundMachine, login: Login) -> Node:
+    return Node(
+        machine=machine.id,
+        slot=machine.name,
+        name=node_name(INSTANCE, machine.name),
+        master=machine.vdu == "masterNode",
+        ssh=POINT,
+        nic=POINT,
+        login=login,
+    )

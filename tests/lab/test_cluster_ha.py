@@ -1,0 +1,106 @@
+"""A real cluster with three masters behind a virtual address: any of them may be lost, and is healed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from slipway.kube.waiting import deployment_available
+from slipway.vim.sandbox.connection import LOCAL
+from slipway.vim.sandbox.engines import Engines
+from slipway.vim.sandbox.inventory import everything
+from tests.lab.cluster_lab import ClusterLab, parameters, web
+
+VIP = "10.11.0.250"
+ALL = {f"masternode-{number}": True for number in range(3)} | {"workernode-0": True, "workernode-1": True}
+
+
+@pytest.fixture
+def lab(tmp_path: Path, kubernetes_engines: Engines) -> Iterator[ClusterLab]:
+    lab = ClusterLab(tmp_path / "data", kubernetes_engines)
+    try:
+        yield lab
+    finally:
+        lab.kill()
+
+
+def test_the_life_of_a_cluster_with_three_masters(lab: ClusterLab, capsys: pytest.CaptureFixture[str]) -> None:
+    for stage in STAGES:
+        begun = time.monotonic()
+        stage(lab)
+        with capsys.disabled():
+            print(f"\n  {stage.__name__.replace('_', ' ')}: {time.monotonic() - begun:.0f} s", end="", flush=True)
+
+
+def built_with_its_api_at_the_virtual_address(lab: ClusterLab) -> None:
+    lab.create()
+    body = {"flavourId": "ha", "additionalParams": parameters(master_node={"cluster_ip": VIP})}
+    lab.run("instantiate", body)
+    assert lab.nodes() == ALL
+    health = lab.health()
+    assert health["problems"] == []
+    assert (health["virtualAddress"], health["virtualAddressAnswers"]) == (VIP, True)
+    for manifest in web():
+        lab.kube(lambda api, one=manifest: api.apply(one))  # type: ignore[misc]
+    lab.kube(lambda api: deployment_available(api, "default", "web", 120))
+    lab.web_answers("workerNode-0")
+
+
+def the_first_master_loses_its_power_and_is_healed(lab: ClusterLab) -> None:
+    before = lab.machines()["masterNode-0"]["id"]
+    lab.cut_power("masterNode-0")
+    assert any("masterNode-0" in problem for problem in lab.health()["problems"])
+    lab.heal("masterNode-0")
+    assert lab.machines()["masterNode-0"]["id"] != before
+    _whole(lab)
+
+
+def a_heal_that_would_lose_quorum_is_refused_with_the_reason(lab: ClusterLab) -> None:
+    lab.cut_power("masterNode-1")
+    operation = lab.heal("masterNode-2", state="FAILED_TEMP")
+    assert "Without masternode-2" in operation["error"]["detail"]
+    assert "would lose its quorum" in operation["error"]["detail"]
+    assert "masterNode-2" in lab.machines()
+    lab.decide(operation["id"], "rollback", "ROLLED_BACK")
+    lab.heal("masterNode-1")
+    _whole(lab)
+
+
+def all_masters_at_once_are_refused_unless_the_whole_is_healed(lab: ClusterLab) -> None:
+    machines = lab.machines()
+    body = {"vnfcInstanceId": [one["id"] for slot, one in machines.items() if slot.startswith("master")]}
+    answer = lab.http.post(f"/vnflcm/v2/vnf_instances/{lab.vnf}/heal", json=body)
+    assert answer.status_code == 400
+    assert "heal fewer masters at once" in answer.json()["detail"]
+
+
+def two_masters_and_a_worker_are_healed_in_a_safe_order(lab: ClusterLab) -> None:
+    operation = lab.heal("masterNode-0", "masterNode-2", "workerNode-1")
+    steps = lab.http.get(f"/slipway/v1/operations/{operation['id']}/steps").json()["steps"]
+    times = {step["id"]: (step["startedAt"], step["endedAt"]) for step in steps}
+    assert times["leave etcd masterNode-2"][0] >= times["ready masterNode-0"][1]
+    _whole(lab)
+
+
+def terminated_without_a_trace(lab: ClusterLab) -> None:
+    lab.run("terminate", {"terminationType": "FORCEFUL"})
+    assert everything(lab.engines.hands(LOCAL)) == {}
+
+
+STAGES = (
+    built_with_its_api_at_the_virtual_address,
+    the_first_master_loses_its_power_and_is_healed,
+    a_heal_that_would_lose_quorum_is_refused_with_the_reason,
+    all_masters_at_once_are_refused_unless_the_whole_is_healed,
+    two_masters_and_a_worker_are_healed_in_a_safe_order,
+    terminated_without_a_trace,
+)
+
+
+def _whole(lab: ClusterLab) -> None:
+    assert lab.nodes() == ALL
+    assert lab.health()["problems"] == []
+    lab.web_answers("workerNode-0")

@@ -1,0 +1,36 @@
+"""Real machines, and the cluster that kubeadm makes of them, keep the contract that simulated ones are held to."""
+
+from __future__ import annotations
+
+import pytest
+
+from slipway.cluster.reach import SshReach
+from slipway.cluster.site import Login
+from slipway.model.action import Connection
+from slipway.model.machine import Found
+from slipway.vim.sandbox import SandboxDriver
+from slipway.vim.sandbox.engines import Engines
+from tests.contract.bootstrap_checks import BOOTSTRAP_CHECKS
+from tests.contract.cluster_world import INSTANCE, keep_contract, stage_on, wanted_machines
+from tests.contract.host_checks import HOST_CHECKS
+from tests.contract.kube_checks import KUBE_CHECKS
+from tests.contract.plans import Context, run_plan
+
+REPOSITORY = "registry.slipway.test"
+
+
+@pytest.mark.usefixtures("kubernetes_engines")
+async def test_the_real_world_keeps_the_contract(
+    driver: SandboxDriver, connection: Connection, engines: Engines
+) -> None:
+    reach = SshReach()
+    try:
+        plan = driver.steps_towards(wanted_machines("kubernetes"), Found())
+        context = Context(connection, INSTANCE)
+        await run_plan(driver, plan, context)
+        found = tuple(machine for outcome in context.outcomes.values() for machine in outcome.machines)
+        login = Login(username="slipway", password=str(connection.access_info["password"]))
+        stage = stage_on(reach, connection, found, login, REPOSITORY, patience=120.0)
+        await keep_contract(stage, (*HOST_CHECKS, *BOOTSTRAP_CHECKS, *KUBE_CHECKS))
+    finally:
+        await reach.close()
