@@ -7,6 +7,7 @@ differs between the two is a fault of the simulation, unless slipway.cluster.sim
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -91,6 +92,7 @@ async def keep_contract(stage: Stage, checks: tuple[Check, ...]) -> None:
             await check(stage)
         except (AssertionError, StepError) as error:
             said = error.detail if isinstance(error, StepError) else str(error)
+            said = said or str(traceback.extract_tb(error.__traceback__)[-1].line)
             raise AssertionError(f"{check.__name__.replace('_', ' ')}: {said}") from error
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slipway.model.clock import utcnow
 from slipway.model.package import OnboardingState, OperationalState, UsageState, VnfPackage
 from slipway.package.build import build_package
 from slipway.store import packages
-from tests.functional.rig import Rig
+from tests.functional.rig import Rig, hooked
 
 _ID = re.compile(r"descriptor_id: (\S+)")
 
@@ -42,10 +42,13 @@ async def onboard_next(
     version: str = "2.0",
     image: str = "1.0",
     words: Mapping[str, str] | None = None,
+    hooks: Sequence[str] | None = None,
 ) -> None:
-    """Its hooks are those of the sample."""
+    """`hooks` None: those that the sample has."""
     tree = next_package(sample, directory, vnfd_id, version=version, image=image, words=words or {})
     descriptor = build_package(tree, directory / f"{vnfd_id}.csar").descriptor
+    if hooks is not None:
+        descriptor = hooked(descriptor, hooks)
     package = VnfPackage(
         id=f"package-{vnfd_id}"[:36],
         vnfd_id=vnfd_id,

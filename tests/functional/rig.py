@@ -102,7 +102,7 @@ def _prepared(connection: Any, directory: Path, hooks: Sequence[str] | None, sam
     if known:
         return str(known[0].vnfd_id)
     package = build_package(sample, directory / "sample.csar")
-    descriptor = package.descriptor if hooks is None else _hooked(package.descriptor, hooks)
+    descriptor = package.descriptor if hooks is None else hooked(package.descriptor, hooks)
     packages.insert(
         connection,
         VnfPackage(
@@ -129,7 +129,7 @@ def _prepared(connection: Any, directory: Path, hooks: Sequence[str] | None, sam
     return descriptor.vnfd_id
 
 
-def _hooked(descriptor: Descriptor, hooks: Sequence[str]) -> Descriptor:
+def hooked(descriptor: Descriptor, hooks: Sequence[str]) -> Descriptor:
     """With hooks "instantiate_end=driver" in every flavour, in place of its own."""
     named = {
         name: Hook(operation=name, implementation=driver) for name, _, driver in (hook.partition("=") for hook in hooks)

@@ -1,0 +1,317 @@
+"""A cluster's plans: who waits for whom, and what is refused before anything happens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from slipway.cluster import plans
+from slipway.cluster.driver import KubernetesDriver
+from slipway.cluster.steps.world import World
+from slipway.lcm.weaving import woven
+from slipway.mgmt.drivers import ManagementDrivers
+from slipway.model.descriptor import Descriptor, Flavour, Hook
+from slipway.model.errors import BadRequest, Unprocessable
+from slipway.model.instance import (
+    Instance,
+    InstantiatedVnfInfo,
+    InstantiationState,
+    ScaleInfo,
+    VnfcInfo,
+    VnfcResourceInfo,
+    VnfInstance,
+)
+from slipway.model.machine import Found, FoundMachine, Machine, Wanted
+from slipway.model.operation import OperationType, ResourceHandle
+from slipway.model.plan import Plan
+from slipway.model.requests import (
+    AnyRequest,
+    HealRequest,
+    InstantiateRequest,
+    ScaleRequest,
+    ScaleType,
+    TerminateRequest,
+    TerminationType,
+)
+from slipway.model.situation import Situation
+from slipway.vim.simulated.steps import steps_towards
+from tests.unit.cluster.flavours import flavour
+
+ID = "11111111-2222-4333-8444-555555555555"
+UNUSED: Any = None
+DRIVER = KubernetesDriver(World(UNUSED, UNUSED, UNUSED))
+Slots = Mapping[str, str]  # machine ids by slot
+
+
+def parameters(masters: int) -> dict[str, Any]:
+    login = {"username": "root", "password": "x"}
+    master = {"aspect_id": "master_instance", "ssh_cp_name": "masterNode_CP1", **login}
+    worker = {"aspect_id": "worker_instance", "ssh_cp_name": "workerNode_CP2", **login}
+    return {
+        "k8s_cluster_installation_param": {
+            "master_node": master | ({"cluster_ip": "10.10.0.100"} if masters > 1 else {}),
+            "worker_node": worker,
+        }
+    }
+
+
+def slots(masters: int, workers: int, made: str = "old") -> dict[str, str]:
+    named = [f"masterNode-{n}" for n in range(masters)] + [f"workerNode-{n}" for n in range(workers)]
+    return {slot: f"{made}-{slot}" for slot in named}
+
+
+def renewed(before: Slots, *names: str) -> dict[str, str]:
+    return {slot: f"new-{slot}" if slot in names else id_ for slot, id_ in before.items()}
+
+
+def situation(kind: OperationType, request: AnyRequest, before: Slots, after: Slots, masters: int) -> Situation:
+    shape = flavour(masters=masters, workers=len([slot for slot in before or after if "worker" in slot]))
+    return Situation(
+        kind, request, instance(before, masters), descriptor(shape), shape,
+        found=Found(machines=tuple(
+            FoundMachine(id=id_, name=slot, vdu=slot.split("-")[0], resource_id=id_, ready=True)
+            for slot, id_ in before.items()
+        )),
+        wanted=Wanted(instance_id=ID, machines=tuple(
+            Machine(id=id_, name=slot, vdu=slot.split("-")[0]) for slot, id_ in after.items()
+        )),
+    )  # fmt: skip
+
+
+def descriptor(shape: Flavour) -> Descriptor:
+    return Descriptor(vnfd_id="d", provider="p", product_name="n", software_version="1", vnfd_version="1",
+                      flavours={shape.id: shape})  # fmt: skip
+
+
+def instance(before: Slots, masters: int) -> Instance:
+    info = InstantiatedVnfInfo(
+        flavour_id="simple",
+        vnf_state="STARTED",
+        scale_status=(ScaleInfo(aspect_id="worker_instance", scale_level=0),),
+        vnfc_resource_info=tuple(
+            VnfcResourceInfo(id=id_, vdu_id=slot.split("-")[0], compute_resource=ResourceHandle(resource_id=id_),
+                             metadata={"name": slot, "slot": 0})
+            for slot, id_ in before.items()
+        ),
+        vnfc_info=tuple(VnfcInfo(id=f"vnfc-{slot}", vdu_id=slot.split("-")[0], vnfc_state="STARTED",
+                                 vnfc_resource_info_id=id_) for slot, id_ in before.items()),
+    )  # fmt: skip
+    vnf = VnfInstance(
+        id=ID, vnfd_id="d", vnf_provider="p", vnf_product_name="n", vnf_software_version="1", vnfd_version="1",
+        instantiation_state=InstantiationState.INSTANTIATED if before else InstantiationState.NOT_INSTANTIATED,
+        instantiated_vnf_info=info if before else None,
+    )  # fmt: skip
+    return Instance(vnf=vnf, created_at=datetime(2026, 1, 1, tzinfo=UTC), parameters=parameters(masters))
+
+
+def whole_plan(name: str, now: Situation) -> Plan:
+    assert now.wanted is not None
+    return woven(
+        DRIVER.plan(f"{name}_start", now), steps_towards(now.wanted, now.found), DRIVER.plan(f"{name}_end", now)
+    ).checked()
+
+
+def instantiate(masters: int, workers: int = 2) -> Plan:
+    request = InstantiateRequest(flavour_id="simple", additional_params=parameters(masters))
+    now = situation(OperationType.INSTANTIATE, request, {}, slots(masters, workers), masters)
+    DRIVER.check(now)
+    return whole_plan("instantiate", now)
+
+
+def heal(before: Slots, *healed: str, masters: int) -> Plan:
+    request = HealRequest(vnfc_instance_id=tuple(f"vnfc-{slot}" for slot in healed))
+    now = situation(OperationType.HEAL, request, before, renewed(before, *(healed or before)), masters)
+    DRIVER.check(now)
+    return whole_plan("heal", now)
+
+
+def earlier(plan: Plan, step: str) -> set[str]:
+    """All that has ended when it begins."""
+    after = {one.id: set(one.after) for one in plan.steps}
+    found: set[str] = set()
+    waiting = set(after[step])
+    while waiting:
+        found |= waiting
+        waiting = {before for one in waiting for before in after[one]} - found
+    return found
+
+
+def test_a_node_is_prepared_as_soon_as_its_own_machine_stands() -> None:
+    plan = instantiate(masters=1)
+    assert earlier(plan, "prepare workerNode-1") == {"make machine workerNode-1"}
+    assert earlier(plan, "join workerNode-1") == {
+        "make machine workerNode-1", "prepare workerNode-1", "make machine masterNode-0", "prepare masterNode-0",
+        "init masterNode-0",
+    }  # fmt: skip
+
+
+def test_the_cluster_is_a_vim_only_after_every_node_is_ready_and_a_pod_has_run() -> None:
+    plan = instantiate(masters=3)
+    ready = {f"ready {slot}" for slot in slots(3, 2)}
+    assert ready <= earlier(plan, plans.SMOKE)
+    assert plans.SMOKE in earlier(plan, plans.REGISTER)
+
+
+def test_masters_join_one_after_another_and_behind_their_balancers() -> None:
+    plan = instantiate(masters=3)
+    assert {"balance masterNode-0", "balance masterNode-1", "balance masterNode-2"} <= earlier(
+        plan, "init masterNode-0"
+    )
+    assert "join masterNode-1" in earlier(plan, "join masterNode-2")
+    assert "join masterNode-1" not in earlier(plan, "join workerNode-0")
+    assert not [step for step in instantiate(masters=1).steps if step.id.startswith("balance")]
+
+
+def test_a_scale_out_concerns_the_new_nodes_only() -> None:
+    before, after = slots(3, 2), slots(3, 4)
+    request = ScaleRequest(type=ScaleType.SCALE_OUT, aspect_id="worker_instance", number_of_steps=2)
+    plan = whole_plan("scale", situation(OperationType.SCALE, request, before, after, 3))
+    assert {step.node for step in plan.steps} == {"workerNode-2", "workerNode-3"}
+    assert earlier(plan, "ready workerNode-3") == {
+        "make machine workerNode-3", "prepare workerNode-3", "join workerNode-3",
+    }  # fmt: skip
+
+
+def test_a_scale_in_moves_the_pods_first_and_forgets_the_node_last() -> None:
+    before, after = slots(1, 3), slots(1, 2)
+    request = ScaleRequest(type=ScaleType.SCALE_IN, aspect_id="worker_instance")
+    plan = whole_plan("scale", situation(OperationType.SCALE, request, before, after, 1))
+    assert [step.id for step in plan.steps] == [
+        "drain workerNode-2", "remove machine workerNode-2", "forget workerNode-2",
+    ]  # fmt: skip
+    assert earlier(plan, "forget workerNode-2") == {"drain workerNode-2", "remove machine workerNode-2"}
+
+
+def test_masters_that_are_scaled_in_leave_etcd_one_after_another() -> None:
+    before, after = slots(5, 1), slots(3, 1)
+    request = ScaleRequest(type=ScaleType.SCALE_IN, aspect_id="master_instance", number_of_steps=2)
+    plan = whole_plan("scale", situation(OperationType.SCALE, request, before, after, 5))
+    assert "leave etcd masterNode-3" in earlier(plan, "ask etcd about masterNode-4")
+    assert "leave etcd masterNode-4" in earlier(plan, "remove machine masterNode-4")
+    assert "forget masterNode-4" in earlier(plan, "balance masterNode-0")
+
+
+def test_a_healed_worker_is_drained_replaced_forgotten_and_joins_again() -> None:
+    plan = heal(slots(1, 2), "workerNode-0", masters=1)
+    assert earlier(plan, "ready workerNode-0") == {
+        "drain workerNode-0", "remove machine workerNode-0", "make machine workerNode-0", "forget workerNode-0",
+        "prepare workerNode-0", "join workerNode-0",
+    }  # fmt: skip
+
+
+def test_workers_are_healed_a_third_at_a_time() -> None:
+    before = slots(1, 6)
+    plan = heal(before, *(slot for slot in before if "worker" in slot), masters=1)
+    assert not earlier(plan, "drain workerNode-1")
+    assert {"ready workerNode-0", "ready workerNode-1"} <= earlier(plan, "drain workerNode-2")
+    assert {"ready workerNode-2", "ready workerNode-3"} <= earlier(plan, "drain workerNode-5")
+
+
+def test_a_master_leaves_only_when_the_one_before_is_back() -> None:
+    plan = heal(slots(5, 1), "masterNode-1", "masterNode-0", "masterNode-4", masters=5)
+    assert "ready masterNode-0" in earlier(plan, "ask etcd about masterNode-1")
+    assert "ready masterNode-1" in earlier(plan, "drain masterNode-4")
+    assert "ask etcd about masterNode-0" in earlier(plan, "drain masterNode-0")
+    assert {f"balance masterNode-{n} for masterNode-0" for n in range(1, 5)} <= earlier(plan, "join masterNode-0")
+
+
+def test_steps_work_through_masters_that_stay() -> None:
+    plan = heal(slots(3, 1), "masterNode-0", masters=3)
+    for step in plan.steps:
+        if step.action in ("kubernetes.leave", "kubernetes.join", "kubernetes.forget", "kubernetes.drain"):
+            assert [node["slot"] for node in step.args["site"]["masters"]] == ["masterNode-1", "masterNode-2"]
+
+
+def test_a_whole_heal_builds_the_cluster_anew() -> None:
+    plan = heal(slots(1, 2), masters=1)
+    names = {step.id for step in plan.steps}
+    assert {"init masterNode-0", plans.REGISTER} <= names
+    assert not [name for name in names if name.startswith(("drain", "leave", "forget"))]
+    assert "remove machine masterNode-0" in earlier(plan, "init masterNode-0")
+
+
+@pytest.mark.parametrize(
+    ("masters", "healed", "told"),
+    [
+        (1, ["masterNode-0"], "it can't be healed as a node"),
+        (1, ["masterNode-0", "workerNode-0"], "it can't be healed as a node"),
+        (3, ["masterNode-0", "masterNode-1", "masterNode-2"], "heal fewer masters at once"),
+    ],
+)
+def test_a_heal_that_would_lose_the_cluster_is_refused(masters: int, healed: list[str], told: str) -> None:
+    with pytest.raises(BadRequest, match=told):
+        heal(slots(masters, 2), *healed, masters=masters)
+
+
+def test_all_nodes_named_one_by_one_are_a_whole_heal() -> None:
+    before = slots(1, 1)
+    assert "init masterNode-0" in {step.id for step in heal(before, *before, masters=1).steps}
+
+
+@pytest.mark.parametrize(
+    ("masters", "way", "steps", "told"),
+    [
+        (1, ScaleType.SCALE_OUT, 1, "2 masters"),
+        (1, ScaleType.SCALE_OUT, 2, "can't change between the two"),
+        (3, ScaleType.SCALE_IN, 1, "2 masters"),
+    ],
+)
+def test_numbers_of_masters_that_can_not_work_are_refused(masters: int, way: ScaleType, steps: int, told: str) -> None:
+    request = ScaleRequest(type=way, aspect_id="master_instance", number_of_steps=steps)
+    before = slots(masters, 2)
+    with pytest.raises(BadRequest, match=told):
+        DRIVER.check(situation(OperationType.SCALE, request, before, before, masters))
+
+
+def test_the_vim_is_unregistered_before_the_machines_go_and_once() -> None:
+    before = slots(1, 1)
+    request = TerminateRequest(termination_type=TerminationType.FORCEFUL)
+    now = situation(OperationType.TERMINATE, request, before, {}, 1)
+    assert [step.id for step in DRIVER.plan("terminate_end", now).steps] == [plans.UNREGISTER]
+    hooked = {name: Hook(operation=name, implementation="kubernetes") for name in ("terminate_start", "terminate_end")}
+    shape = descriptor(now.flavour).flavours["simple"]
+    both = Situation(now.operation, request, now.instance, now.descriptor,
+                     Flavour(id=shape.id, vdus=shape.vdus, hooks=hooked), now.found, now.wanted)  # fmt: skip
+    assert [step.id for step in DRIVER.plan("terminate_start", both).steps] == [plans.UNREGISTER]
+    assert not DRIVER.plan("terminate_end", both).steps
+
+
+def test_no_secret_and_no_address_is_in_a_plan() -> None:
+    request = InstantiateRequest(
+        flavour_id="simple",
+        additional_params={
+            "k8s_cluster_installation_param": {
+                role: {**given, "password": {"$secret": "an-id"}}
+                for role, given in parameters(1)["k8s_cluster_installation_param"].items()
+            }
+        },
+    )
+    now = situation(OperationType.INSTANTIATE, request, {}, slots(1, 1), 1)
+    joins = [step for step in whole_plan("instantiate", now).steps if step.action == "kubernetes.join"]
+    assert joins[0].args["node"]["login"] == {"username": "root", "password": {"$secret": "an-id"}}
+
+
+@pytest.mark.parametrize("name", ["kubernetes", "mgmt-drivers-kubernetes"])
+def test_packages_written_for_others_find_the_driver_by_its_alias(name: str) -> None:
+    management = ManagementDrivers([DRIVER])
+    before = slots(1, 1)
+    request = TerminateRequest(termination_type=TerminationType.FORCEFUL)
+    now = situation(OperationType.TERMINATE, request, before, {}, 1)
+    hook = {"terminate_end": Hook(operation="terminate_end", implementation=name, file="Scripts/kubernetes_mgmt.py")}
+    shape = Flavour(id="simple", vdus=now.flavour.vdus, hooks=hook)
+    there = Situation(now.operation, request, now.instance, now.descriptor, shape, now.found, now.wanted)
+    management.check(there)
+    assert management.plan("terminate_end", there).steps
+
+
+def test_an_unknown_driver_is_refused_with_those_there_are() -> None:
+    before = slots(1, 1)
+    request = TerminateRequest(termination_type=TerminationType.FORCEFUL)
+    now = situation(OperationType.TERMINATE, request, before, {}, 1)
+    shape = Flavour(id="simple", vdus=now.flavour.vdus, hooks={"x": Hook(operation="x", implementation="stranger")})
+    there = Situation(now.operation, request, now.instance, now.descriptor, shape, now.found, now.wanted)
+    with pytest.raises(Unprocessable, match="it has: kubernetes"):
+        ManagementDrivers([DRIVER]).check(there)
