@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import figures, lifecycle, onboarding
+from bench import clusters, figures, lifecycle, onboarding
 from bench.figures import Figure
 from bench.history import write_history
 from bench.load import rate, request
@@ -57,6 +57,25 @@ def first_page(server: Server) -> float:
     return seconds
 
 
+def growing_clusters(place: Path) -> None:
+    with serving(place / "clusters") as server:
+        grown = clusters.growth(server, clusters.onboard(server, place), place / "clusters")
+    for what, ones in (("at once", grown.one), ("as slowly as by SSH", grown.slow_one)):
+        told = [f"{one.seconds:.3f} s, {one.calls} remote calls" for one in ones]
+        print(f"  +1 worker, hosts that answer {what}: at 3 nodes {told[0]}; at 300 nodes {told[1]}")
+    small, large, hundred = *grown.slow_one, grown.slow_hundred
+    print(f"  +100 workers, hosts as slow as SSH: {hundred.seconds:.2f} s, {hundred.calls} remote calls")
+    show(figures.WORKER_AT_300, large.seconds / small.seconds)
+    show(figures.CALLS_AT_300, large.calls / small.calls)
+    show(figures.HUNDRED_WORKERS, hundred.seconds / small.seconds)
+
+
+def many_clusters(place: Path) -> None:
+    (place / "many").mkdir()
+    with serving(place / "many" / "data") as server:
+        show(figures.CLUSTERS, clusters.many(server, clusters.onboard(server, place / "many")))
+
+
 def main() -> None:
     print(figures.machine())
     with tempfile.TemporaryDirectory(prefix="slipway-bench-") as directory:
@@ -75,6 +94,8 @@ def main() -> None:
             show(figures.OPERATIONS, each_second)
         with serving(place / "thousand") as server:
             show(figures.THOUSAND, lifecycle.many(server, lifecycle.onboard(server, place)))
+        growing_clusters(place)
+        many_clusters(place)
         with serving(place / "history"):
             pass
         write_history(place / "history")

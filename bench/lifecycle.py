@@ -7,6 +7,7 @@ import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -22,7 +23,11 @@ POLL = 0.002
 
 def onboard(server: Server, place: Path) -> str:
     """Upload the sample; its VNFD id."""
-    csar = build_package(SAMPLE, place / "sample.csar")
+    return upload(server, SAMPLE, place / "sample.csar")
+
+
+def upload(server: Server, source: Path, target: Path) -> str:
+    csar = build_package(source, target)
     with server.client as client:
         package_id = client.post("/vnfpkgm/v1/vnf_packages", json={}).json()["id"]
         content = csar.path.read_bytes()
@@ -96,7 +101,7 @@ def many(server: Server, vnfd_id: str, count: int = 1000) -> float:
         return seconds
 
 
-def begin_all(client: httpx.Client, ids: list[str], body: dict[str, str]) -> set[str]:
+def begin_all(client: httpx.Client, ids: list[str], body: dict[str, Any]) -> set[str]:
     """Ask for all, eight at a time; the operations' ids."""
     with ThreadPoolExecutor(8) as pool:
         answers = pool.map(lambda one: client.post(f"{INSTANCES}/{one}/instantiate", json=body), ids)

@@ -141,7 +141,7 @@ def serve(settings: Settings, role: Role = "all", boundary: Boundary | None = No
     logging.basicConfig(
         level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
     )
-    for talkative in ("alembic", "uvicorn"):
+    for talkative in ("alembic", "asyncssh", "httpcore", "httpx", "uvicorn"):
         logging.getLogger(talkative).setLevel(max(logging.WARNING, logging.getLogger().level))
     os.umask(0o077)
     settings.data_dir.mkdir(parents=True, exist_ok=True)

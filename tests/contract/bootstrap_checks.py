@@ -107,7 +107,7 @@ async def etcd_knows_its_one_member_and_keeps_it(stage: Stage) -> None:
     assert await etcd.answering(hands, [member]) == {member.id}
     nobody = json.dumps({"ID": "123456789"})
     await refused(run(hands, "etcd", "cluster/member/remove", nobody), "exit code 22", "member not found")
-    await refused(etcd.members_of(await stage.hands(stage.worker)), "'etcd'", "exit code 58")
+    await refused(etcd.members_of(await stage.hands(stage.worker)), "'etcd'", "exit code 7")
 
 
 async def _refused_join(stage: Stage, token: str, pin: str) -> str:

@@ -100,7 +100,7 @@ async def refused(call: Awaitable[Any], *words: str, temporary: bool = False) ->
     with pytest.raises(StepError) as caught:
         await call
     for word in words:
-        assert word in caught.value.detail
+        assert word in caught.value.detail, f"no {word!r} in: {caught.value.detail}"
     assert caught.value.temporary is temporary, caught.value.detail
     return caught.value
 

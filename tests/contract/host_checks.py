@@ -74,7 +74,7 @@ async def a_named_job_that_failed_frees_its_name(stage: Stage) -> None:
 async def there_is_no_cluster_yet(stage: Stage) -> None:
     with_nothing = stage.api()
     await refused(with_nothing.__aenter__(), "No API server of the cluster is ready", "masterNode-0", temporary=True)
-    await refused(etcd.members_of(await stage.hands(stage.master)), "'etcd'", "exit code")
+    await refused(etcd.members_of(await stage.hands(stage.master)), "'etcd'", "exit code 7")
 
 
 HOST_CHECKS: tuple[Check, ...] = (

@@ -34,7 +34,7 @@ async def answered(call: Awaitable[Any], status: int, reason: str, *words: str) 
         await call
     assert (caught.value.status, caught.value.reason) == (status, reason), caught.value.detail
     for word in words:
-        assert word in caught.value.detail
+        assert word in caught.value.detail, f"no {word!r} in: {caught.value.detail}"
     return caught.value
 
 
@@ -72,7 +72,8 @@ async def what_can_not_be_is_told(stage: Stage) -> None:
         lost = paths.namespaced("/api/v1", "nowhere", "configmaps")
         homeless = {**config_map("one"), "metadata": {"name": "one", "namespace": "nowhere"}}
         await answered(api.create(lost, homeless), 404, "NotFound", 'namespaces "nowhere" not found')
-        await answered(api.get("/api/v1/namespaces/default/ships"), 404, "", "404 page not found")
+        unknown = "the server could not find the requested resource"
+        await answered(api.get("/api/v1/namespaces/default/ships"), 404, "NotFound", unknown)
         await answered(api.get("/apis/sea.test/v1/ships"), 404, "", "404 page not found")
         ship = {"apiVersion": "sea.test/v1", "kind": "Ship", "metadata": {"name": "one"}}
         await answered(api.apply(ship), 404, "NotFound", "knows no Ship in sea.test/v1")
@@ -146,14 +147,14 @@ async def a_budget_holds_a_pod_and_names_itself(stage: Stage) -> None:
             return cause is not None and "budget web-stays needs 1 healthy pods and has 1 currently" in cause.message
 
         await stage.until(held, "the budget names itself")
-        another = {**pod, "metadata": {**pod["metadata"], "uid": str(uuid4())}}
-        await answered(evict(api, another), 409, "Conflict")
         await api.delete(f"{BUDGETS}/web-stays")
 
 
 async def an_evicted_pod_goes_and_another_comes(stage: Stage) -> None:
     async with stage.api() as api:
         pod = (await pods(api))[0]
+        another = {**pod, "metadata": {**pod["metadata"], "uid": str(uuid4())}}
+        await answered(evict(api, another), 409, "Conflict")
         await evict(api, pod)
 
         async def replaced() -> bool:

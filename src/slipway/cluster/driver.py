@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slipway.cluster import plans
+from slipway.cluster import plans, upgrade
 from slipway.cluster.checks import refuse_master_count
 from slipway.cluster.roster import Roster, checked_of, masters, parameters_of, roster_of
 from slipway.cluster.steps import actions
@@ -13,7 +13,7 @@ from slipway.model.action import Action
 from slipway.model.errors import BadRequest, Unprocessable
 from slipway.model.instance import InstantiatedVnfInfo
 from slipway.model.plan import Plan
-from slipway.model.requests import HealRequest, InstantiateRequest, ScaleRequest, ScaleType
+from slipway.model.requests import ChangePackageRequest, HealRequest, InstantiateRequest, ScaleRequest, ScaleType
 from slipway.model.situation import Situation
 
 SINGLE = (
@@ -35,8 +35,9 @@ class KubernetesDriver:
 
     def check(self, situation: Situation) -> None:
         request = situation.request
-        if isinstance(request, InstantiateRequest | ScaleRequest | HealRequest):
+        if isinstance(request, InstantiateRequest | ScaleRequest | HealRequest | ChangePackageRequest):
             checked_of(situation, parameters_of(situation))
+        upgrade.wanted_version(situation)
         if isinstance(request, ScaleRequest):
             _check_scale(situation, request)
         if isinstance(request, HealRequest) and request.vnfc_instance_id:
@@ -52,6 +53,7 @@ class KubernetesDriver:
             "scale_end": plans.arrivals,
             "heal_start": _heal_start,
             "heal_end": _heal_end,
+            upgrade.HOOK: upgrade.upgraded,
         }.get(hook)
         return planner(roster_of(situation)) if planner else Plan()
 

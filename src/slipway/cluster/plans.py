@@ -6,25 +6,19 @@ those that are healed leave and come back one by one, so that etcd keeps its quo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
-
-import msgspec
 
 from slipway.cluster.parameters import NAME
+from slipway.cluster.planning import batches, drain_id, drained, pairs, permit_id, permitted, step
 from slipway.cluster.roster import Nodes, Roster, masters, workers
-from slipway.cluster.site import Arguments, Node, Site
-from slipway.cluster.steps.actions import action_name
+from slipway.cluster.site import Node, Site
 from slipway.cluster.steps.arguments import (
     Balance,
-    Drain,
     Forget,
     Init,
     Join,
     Leave,
     Network,
-    Permit,
     Prepare,
     Ready,
     Register,
@@ -35,15 +29,10 @@ from slipway.model.merge import merge_patch
 from slipway.model.plan import Effect, Plan, Step, Verb
 from slipway.model.requests import InstantiateRequest, ModifyRequest
 
-T = TypeVar("T")
 NETWORK = "set up the pods' network"
 SMOKE = "run a pod"
 REGISTER = "register the cluster as a VIM"
 UNREGISTER = "unregister the cluster"
-
-# Of the workers that are healed in one operation, this part at a time: the pods of the others need room.
-HEALED_AT_ONCE = 1 / 3
-DRAIN_MARGIN = 120.0  # seconds a drain's step may take beyond the time that pods have
 
 
 def new_cluster(roster: Roster) -> Plan:
@@ -52,13 +41,13 @@ def new_cluster(roster: Roster) -> Plan:
     first, site = control[0], roster.site(control)
     begun = f"init {first.slot}"
     waits = [_prepare(first), *(_balance(node) for node in control if site.vip)]
-    init = _step(begun, Init(node=first, site=site), node=first, after=waits,
-                 effects=[Effect(Verb.MAKE, "cluster", site.name)])  # fmt: skip
+    init = step(begun, Init(node=first, site=site), node=first, after=waits,
+                effects=[Effect(Verb.MAKE, "cluster", site.name)])  # fmt: skip
     return Plan.of(
         *_preparations(roster, roster.after, site),
         *_balancers(control, site, after=[_prepare(node) for node in control]),
         init,
-        _step(NETWORK, Network(site=site, cni=roster.parameters.cni), after=[begun]),
+        step(NETWORK, Network(site=site, cni=roster.parameters.cni), after=[begun]),
         *_joins(control[1:], site, behind=begun, kept=False),
         *_joins(workers(roster.after), site, behind=begun, kept=False),
         _ready(first, site, after=[NETWORK]),
@@ -70,8 +59,8 @@ def new_cluster(roster: Roster) -> Plan:
 def goodbyes(roster: Roster) -> Plan:
     """Before machines go for good: their pods move, masters leave etcd."""
     site = roster.site(masters(roster.staying))
-    steps = [_drained(roster, node, site) for node in workers(roster.leaving)]
-    for before, node in _pairs(masters(roster.leaving)):
+    steps = [drained(roster, node, site) for node in workers(roster.leaving)]
+    for before, node in pairs(masters(roster.leaving)):
         steps += _departure(roster, node, site, after=[_leave(before)] if before else [])
     return Plan.of(*steps)
 
@@ -97,11 +86,11 @@ def heal_goodbyes(roster: Roster) -> Plan:
     """As `goodbyes`, in turns: the next one leaves when the one before is back."""
     site = roster.site(masters(roster.staying))
     steps = [route for route, machine in _routes(roster) if machine in roster.leaving]
-    for before, node in _pairs(masters(roster.leaving)):
+    for before, node in pairs(masters(roster.leaving)):
         steps += _departure(roster, node, site, after=[_back(before)] if before else [])
-    for former, batch in _pairs(_batches(workers(roster.leaving), len(workers(roster.after)))):
+    for former, batch in pairs(batches(workers(roster.leaving), len(workers(roster.after)))):
         back = [_back(node) for node in former or ()]
-        steps += [_drained(roster, node, site, after=back) for node in batch]
+        steps += [drained(roster, node, site, after=back) for node in batch]
     return Plan.of(*steps)
 
 
@@ -123,40 +112,40 @@ def _routes(roster: Roster) -> Iterator[tuple[Step, Node]]:
         site = roster.site(standing.values())
         for node in standing.values() if site.vip else ():
             args = Balance(node=node, site=site)
-            yield _step(_route(node, healed), args, node=node, after=[_prepare(healed)]), node
+            yield step(_route(node, healed), args, node=node, after=[_prepare(healed)]), node
 
 
 def unregistered(roster_instance: str) -> Plan:
     gone = [Effect(Verb.REMOVE, "VIM", "of the cluster")]
-    return Plan.of(_step(UNREGISTER, Unregister(instance=roster_instance), effects=gone))
+    return Plan.of(step(UNREGISTER, Unregister(instance=roster_instance), effects=gone))
 
 
 def _rejoined(roster: Roster, node: Node, site: Site, after: Sequence[str] = ()) -> Iterator[Step]:
     yield _forgotten(node, site)
     yield from _preparations(roster, [node], site)
-    yield _step(_join(node), Join(node=node, site=site, kept=True), node=node,
-                after=[_prepare(node), _forget(node), *after])  # fmt: skip
+    yield step(_join(node), Join(node=node, site=site, kept=True), node=node,
+               after=[_prepare(node), _forget(node), *after])  # fmt: skip
     yield _ready(node, site, after=[_join(node)])
 
 
 def _preparations(roster: Roster, nodes: Iterable[Node], site: Site) -> Iterator[Step]:
     setup = _setup(roster)
     for node in nodes:
-        yield _step(_prepare(node), Prepare(node=node, site=site, setup=setup), node=node)
+        yield step(_prepare(node), Prepare(node=node, site=site, setup=setup), node=node)
 
 
 def _balancers(nodes: Iterable[Node], site: Site, *, after: Sequence[str]) -> Iterator[Step]:
     if site.vip is not None:
         for node in nodes:
-            yield _step(_balance(node), Balance(node=node, site=site), node=node, after=after)
+            yield step(_balance(node), Balance(node=node, site=site), node=node, after=after)
 
 
 def _joins(nodes: Nodes, site: Site, *, behind: str | None, kept: bool) -> Iterator[Step]:
     """Workers all at once, masters one after another."""
-    for before, node in _pairs(nodes):
+    for before, node in pairs(nodes):
         turn = [_join(before)] if before and node.master else []
         routed = [_balance(node)] if node.master and site.vip else []
-        yield _step(
+        yield step(
             _join(node),
             Join(node=node, site=site, kept=kept),
             node=node,
@@ -166,38 +155,31 @@ def _joins(nodes: Nodes, site: Site, *, behind: str | None, kept: bool) -> Itera
 
 
 def _ready(node: Node, site: Site, *, after: Sequence[str]) -> Step:
-    return _step(_back(node), Ready(node=node, site=site), node=node, after=after)
-
-
-def _drained(roster: Roster, node: Node, site: Site, after: Sequence[str] = ()) -> Step:
-    drain = roster.parameters.drain
-    args = Drain(node=node, site=site, timeout=drain.timeout, empty_dir=drain.empty_dir, force=drain.force)
-    effects = [Effect(Verb.CHANGE, "node", node.name)]
-    return _step(_drain(node), args, node=node, after=after, timeout=drain.timeout + DRAIN_MARGIN, effects=effects)
+    return step(_back(node), Ready(node=node, site=site), node=node, after=after)
 
 
 def _departure(roster: Roster, node: Node, site: Site, *, after: Sequence[str]) -> Iterator[Step]:
     """A master goes: only if etcd can do without it, which is asked before its pods have to move."""
-    yield _step(_permit(node), Permit(node=node, site=site), node=node, after=after)
-    yield _drained(roster, node, site, after=[_permit(node)])
+    yield permitted(node, site, after=after)
+    yield drained(roster, node, site, after=[permit_id(node)])
     effects = [Effect(Verb.REMOVE, "etcd member", node.name)]
-    yield _step(_leave(node), Leave(node=node, site=site), node=node, after=[_drain(node)], effects=effects)
+    yield step(_leave(node), Leave(node=node, site=site), node=node, after=[drain_id(node)], effects=effects)
 
 
 def _forgotten(node: Node, site: Site) -> Step:
     effects = [Effect(Verb.REMOVE, "node", node.name)]
-    return _step(_forget(node), Forget(node=node, site=site), node=node, effects=effects)
+    return step(_forget(node), Forget(node=node, site=site), node=node, effects=effects)
 
 
 def _proofs(roster: Roster, site: Site) -> Iterator[Step]:
     """That pods run, and the cluster's credentials for whoever uses it."""
     ready = [_back(node) for node in roster.after]
     if roster.parameters.smoke_test:
-        yield _step(SMOKE, Smoke(site=site), after=ready)
+        yield step(SMOKE, Smoke(site=site), after=ready)
     name = roster.parameters.vim_name_for(site.instance)
     after = [SMOKE] if roster.parameters.smoke_test else ready
     made = [Effect(Verb.MAKE, "VIM", name)]
-    yield _step(REGISTER, Register(site=site, vim_name=name), after=after, effects=made)
+    yield step(REGISTER, Register(site=site, vim_name=name), after=after, effects=made)
 
 
 def _setup(roster: Roster) -> dict[str, object]:
@@ -208,16 +190,6 @@ def _setup(roster: Roster) -> dict[str, object]:
         given = merge_patch(roster.situation.instance.parameters.get(NAME) or {}, given)
     wanted = ("source", "proxy", "private_registry_connection_info")
     return {key: given[key] for key in wanted if given.get(key) is not None}
-
-
-def _batches(nodes: Nodes, all_of_them: int) -> list[Nodes]:
-    size = max(1, math.floor(all_of_them * HEALED_AT_ONCE))
-    return [nodes[at : at + size] for at in range(0, len(nodes), size)]
-
-
-def _pairs(items: Sequence[T]) -> Iterator[tuple[T | None, T]]:
-    """Each with the one before it."""
-    return zip((None, *items), items, strict=False)
 
 
 def _prepare(node: Node) -> str:
@@ -240,34 +212,9 @@ def _back(node: Node) -> str:
     return f"ready {node.slot}"
 
 
-def _drain(node: Node) -> str:
-    return f"drain {node.slot}"
-
-
-def _permit(node: Node) -> str:
-    return f"ask etcd about {node.slot}"
-
-
 def _leave(node: Node) -> str:
     return f"leave etcd {node.slot}"
 
 
 def _forget(node: Node) -> str:
     return f"forget {node.slot}"
-
-
-def _step(
-    step_id: str,
-    args: Arguments,
-    *,
-    node: Node | None = None,
-    after: Sequence[str] = (),
-    effects: Sequence[Effect] = (),
-    timeout: float | None = None,
-) -> Step:
-    plain = msgspec.json.decode(msgspec.json.encode(args))  # as the journal will give it back
-    action = action_name(type(args))
-    slot = node.slot if node else None
-    return Step(
-        id=step_id, action=action, args=plain, node=slot, timeout=timeout, after=tuple(after), effects=tuple(effects)
-    )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from slipway.cluster.naming import API_PORT
 from slipway.cluster.site import Node, Site
 from slipway.cluster.steps.machine import address_of
+from slipway.cluster.steps.silence import Silence
 from slipway.kube.seam import KubeApi
 from slipway.model.action import StepContext
 from slipway.model.errors import StepError
@@ -30,6 +31,7 @@ class SshReach:
 
     def __init__(self) -> None:
         self._pool: Pool | None = None
+        self._silence = Silence()
         self._known: dict[str, Credentials] = {}  # by machine id, which no other machine ever gets
 
     async def hands(self, node: Node, ctx: StepContext) -> Hands:
@@ -48,33 +50,27 @@ class SshReach:
         )
         return Hands(self._connections(), target)
 
+    async def host_key(self, node: Node, ctx: StepContext) -> str | None:
+        known = self._connections().known
+        return await known.pinned((await self.hands(node, ctx)).target.known_as)
+
     @asynccontextmanager
     async def api(self, site: Site, ctx: StepContext) -> AsyncIterator[KubeApi]:
-        async with AsyncExitStack() as stack:
-            yield await self._first_ready(site, ctx, stack)
+        what = "No API server of the cluster is ready"
+        api, stack = await self._silence.first_to_answer(site.masters, lambda node: self._ready(node, ctx), what)
+        async with stack:
+            yield api
 
     async def close(self) -> None:
         if self._pool is not None:
             await self._pool.close()
             self._pool = None
 
-    async def _first_ready(self, site: Site, ctx: StepContext, stack: AsyncExitStack) -> KubeApi:
-        last: StepError | None = None
-        for node in site.masters:
-            try:
-                async with AsyncExitStack() as trying:
-                    api = await trying.enter_async_context(self._through(node, ctx))
-                    await api.text("/readyz")
-                    stack.push_async_exit(trying.pop_all())
-                    return api
-            except StepError as error:
-                last = error
-        names = ", ".join(node.slot for node in site.masters) or "(there is none)"
-        raise StepError(
-            f"No API server of the cluster is ready; asked: {names}."
-            + (f" The last one: {last.detail}" if last else ""),
-            temporary=True,
-        )
+    async def _ready(self, node: Node, ctx: StepContext) -> tuple[KubeApi, AsyncExitStack]:
+        async with AsyncExitStack() as stack:
+            api = await stack.enter_async_context(self._through(node, ctx))
+            await api.text("/readyz")
+            return api, stack.pop_all()
 
     @asynccontextmanager
     async def _through(self, node: Node, ctx: StepContext) -> AsyncIterator[KubeApi]:

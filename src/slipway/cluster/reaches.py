@@ -22,6 +22,9 @@ class ReachByVim:
     async def hands(self, node: Node, ctx: StepContext) -> Hands:
         return await (await self._chosen(ctx)).hands(node, ctx)
 
+    async def host_key(self, node: Node, ctx: StepContext) -> str | None:
+        return await (await self._chosen(ctx)).host_key(node, ctx)
+
     @asynccontextmanager
     async def api(self, site: Site, ctx: StepContext) -> AsyncIterator[KubeApi]:
         async with (await self._chosen(ctx)).api(site, ctx) as api:

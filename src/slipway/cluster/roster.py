@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from slipway.cluster.checks import CheckedCluster, check_cluster
 from slipway.cluster.naming import node_name
 from slipway.cluster.node_parameters import NodeParameters
-from slipway.cluster.parameters import ClusterParameters, parameters_now, read_parameters
+from slipway.cluster.parameters import NAME, ClusterParameters, parameters_now, read_parameters
+from slipway.cluster.recorded import recorded_version
 from slipway.cluster.site import Node, Site, login_of
+from slipway.cluster.versions import Version
 from slipway.model.machine import FoundMachine, Machine
 from slipway.model.requests import InstantiateRequest, ModifyRequest
 from slipway.model.situation import Situation
@@ -45,7 +47,7 @@ class Roster:
 
     def site(self, through: Iterable[Node]) -> Site:
         """The cluster, worked on through these masters."""
-        version = self.parameters.kubernetes_version
+        version = _version(self.situation, self.parameters)
         return Site(
             instance=self.situation.instance.vnf.id,
             masters=tuple(through),
@@ -54,6 +56,14 @@ class Roster:
             version=str(version) if version else None,
             image_repository=self.parameters.image_repository,
         )
+
+
+def _version(situation: Situation, parameters: ClusterParameters) -> Version | None:
+    """What this request names, or what the cluster has, or what was asked for at instantiation."""
+    request = situation.request
+    given = {} if isinstance(request, ModifyRequest) else request.additional_params.get(NAME) or {}
+    recorded = recorded_version(situation.instance.vnf)
+    return recorded if recorded and given.get("kubernetes_version") is None else parameters.kubernetes_version
 
 
 def masters(nodes: Iterable[Node]) -> Nodes:

@@ -22,6 +22,12 @@ def node_is_ready(node: Object) -> bool:
     return condition(node, "Ready").get("status") == "True"
 
 
+def kubelet_version(node: Object) -> str | None:
+    """As its kubelet tells it: v1.34.4."""
+    told: str | None = ((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion")
+    return told
+
+
 async def cordon(api: KubeApi, name: str) -> bool:
     """No new pods from now on. True when it was us: an undo leaves a node alone that somebody else had cordoned."""
     node = await find_node(api, name)

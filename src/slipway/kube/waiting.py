@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from slipway.kube import paths
 from slipway.kube.failure import KubeError, short
-from slipway.kube.nodes import find_node, node_is_ready
+from slipway.kube.nodes import find_node, kubelet_version, node_is_ready
 from slipway.kube.pods import condition
 from slipway.kube.seam import KubeApi, Object
 from slipway.kube.seen import events_of, told_conditions, told_pod
@@ -54,14 +54,19 @@ async def until(look: Callable[[], Awaitable[Look]], what: str, limit: float) ->
         pause = min(pause * 1.3, LONG)
 
 
-async def node_ready(api: KubeApi, name: str, limit: float) -> None:
+async def node_ready(api: KubeApi, name: str, limit: float, version: str | None = None) -> None:
+    """With `version` as v1.34.4: and its kubelet has that one."""
+
     async def look() -> Look:
         node = await find_node(api, name)
         if node is None:
             return Look(False, "no such node")
+        if version and (has := kubelet_version(node)) != version:
+            return Look(False, f"its kubelet has {has or 'no version'}")
         return Look(node_is_ready(node), told_conditions(node, "Ready") or "no word from its kubelet")
 
-    await _explained(api, look, f"node {name} is Ready", limit, "default", "Node", name)
+    at = f" at {version}" if version else ""
+    await _explained(api, look, f"node {name} is Ready{at}", limit, "default", "Node", name)
 
 
 async def node_gone(api: KubeApi, name: str, limit: float) -> None:

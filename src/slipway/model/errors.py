@@ -15,7 +15,8 @@
     │   ├── Unprocessable     422   understood, but it names something that can't be used
     │   └── PackageError      422   a package is broken or hostile: file, line, cure
     ├── StepError                   a step did not do its work; `temporary` says whether trying again may help
-    │   └── VimError                ... because of the VIM: temporary, permanent, quota or auth
+    │   ├── VimError                ... because of the VIM: temporary, permanent, quota or auth
+    │   └── KubeError               ... because of a Kubernetes API (kube/failure.py)
     ├── LeaseLost                   another worker owns this operation now: stop at once
     └── SettingsError               Slipway itself is set up wrongly
 

@@ -23,7 +23,7 @@ GOODBYE = 2.0  # seconds
 
 class Pool:
     def __init__(self, known: KnownHosts, limits: Limits) -> None:
-        self._known = known
+        self.known = known
         self.limits = limits
         self._lines: dict[Target, _Line] = {}  # those unused for longest first
         self._room = asyncio.Semaphore(limits.connections)
@@ -74,7 +74,7 @@ class Pool:
             self._hang_up(line)
             await self._make_room()
             try:
-                line.connection = await connect(line.target, self._known, self.limits)
+                line.connection = await connect(line.target, self.known, self.limits)
             except BaseException:
                 self._room.release()
                 raise

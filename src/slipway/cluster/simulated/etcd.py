@@ -12,8 +12,7 @@ from slipway.cluster.simulated.cluster import Cluster, Member, answering, find_c
 from slipway.cluster.simulated.host import Host
 from slipway.remote.output import Result
 
-NO_CERTIFICATE, NOT_CONNECTED, HTTP_ERROR = 58, 7, 22  # exit codes of curl
-_PKI = "/etc/kubernetes/pki/etcd"
+NOT_CONNECTED, HTTP_ERROR = 7, 22  # exit codes of curl
 
 
 def new_member(name: str, machine_id: str, address: str) -> Member:
@@ -23,10 +22,9 @@ def new_member(name: str, machine_id: str, address: str) -> Member:
 def ask(db: sqlite3.Connection, host: Host, call: str, body: str) -> Result:
     """The JSON gateway, as curl on the master prints its answer."""
     cluster = find_cluster(db, host.cluster)
-    if cluster is None or not host.is_master:
-        return Result(NO_CERTIFICATE, b"", f"curl: (58) could not load {_PKI}/healthcheck-client.crt\n".encode())
-    if cluster.member_on(host.machine) is None:
-        return Result(NOT_CONNECTED, b"", b"curl: (7) Failed to connect to 127.0.0.1 port 2379: Connection refused\n")
+    if cluster is None or not host.is_master or cluster.member_on(host.machine) is None:
+        said = b"curl: (7) Failed to connect to 127.0.0.1 port 2379 after 0 ms: Couldn't connect to server\n"
+        return Result(NOT_CONNECTED, b"", said)
     asked = json.loads(body)
     if not has_quorum(db, cluster):
         return _refused(503, 14, "etcdserver: request timed out")

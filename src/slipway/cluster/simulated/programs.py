@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from slipway.cluster.simulated import etcd, kubeadm
+from slipway.cluster.simulated import etcd, kubeadm, upgrade
 from slipway.cluster.simulated.cluster import find_cluster, has_quorum
 from slipway.cluster.simulated.host import VERSIONS, Host
 from slipway.cluster.simulated.wires import HAPROXY, api_server_at, prefix_at, virtual_address_of
@@ -124,6 +124,8 @@ SCRIPTS: dict[str, Callable[[Run], Result]] = {
     "init": lambda run: kubeadm.init(run.db, run.host, *run.arguments),
     "join": lambda run: kubeadm.join(run.db, run.host, *run.arguments),
     "upload_certificates": lambda run: kubeadm.upload_certificates(run.db, run.host, *run.arguments),
+    "upgrade": lambda run: upgrade.upgrade(run.db, run.host, *run.arguments),
+    "restart_kubelet": lambda run: upgrade.restart_kubelet(run.db, run.host, *run.arguments),
     "etcd": lambda run: etcd.ask(run.db, run.host, *run.arguments),
     "etcd_health": lambda run: etcd.healthy(run.db, run.host, list(run.arguments)),
 }

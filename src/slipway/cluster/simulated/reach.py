@@ -11,9 +11,9 @@ from slipway.cluster.simulated.hands import SimulatedHands
 from slipway.cluster.simulated.simulation import Simulation
 from slipway.cluster.site import Node, Site
 from slipway.cluster.steps.machine import address_of
+from slipway.cluster.steps.silence import Silence
 from slipway.kube.seam import KubeApi
 from slipway.model.action import StepContext
-from slipway.model.errors import StepError
 from slipway.remote.target import Target
 from slipway.vim.simulated.rules import Target as Slot
 
@@ -32,21 +32,17 @@ class SimulatedReach:
         target = Target(address=address, username=node.login.username, port=node.login.port, **login)
         return SimulatedHands(self.simulation, await ctx.connection(), node.machine, _slot(node), target)
 
+    async def host_key(self, node: Node, ctx: StepContext) -> str | None:
+        return None
+
     @asynccontextmanager
     async def api(self, site: Site, ctx: StepContext) -> AsyncIterator[KubeApi]:
-        last: StepError | None = None
-        for node in site.masters:
-            try:
-                api = await self._through(node, ctx)
-                await api.text("/readyz")
-                break
-            except StepError as error:
-                last = error
-        else:
-            names = ", ".join(node.slot for node in site.masters) or "(there is none)"
-            told = f" The last one: {last.detail}" if last else ""
-            raise StepError(f"No API server of the cluster is ready; asked: {names}.{told}", temporary=True)
-        yield api
+        async def ask(node: Node) -> KubeApi:
+            api = await self._through(node, ctx)
+            await api.text("/readyz")
+            return api
+
+        yield await Silence().first_to_answer(site.masters, ask, "No API server of the cluster is ready")
 
     def close(self) -> None:
         self.simulation.close()

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from slipway.cluster.steps import arguments as args
-from slipway.cluster.steps import balance, bootstrap, etcd, network, nodes, prepare, proof, registration
+from slipway.cluster.steps import balance, bootstrap, etcd, network, nodes, prepare, proof, registration, upgrade
 from slipway.cluster.steps.world import World
 from slipway.model.action import Action, StepContext
 from slipway.model.machine import Outcome
@@ -37,6 +37,11 @@ def all_of(world: World) -> tuple[Action[Any], ...]:
         action(args.Permit, etcd.permit),
         action(args.Leave, etcd.leave, irreversible=True),
         action(args.Forget, nodes.forget),
+        action(args.Examine, upgrade.examine),
+        action(args.Upgrade, upgrade.upgrade, irreversible=True, seconds=1500.0),
+        action(args.Restart, upgrade.restart),
+        action(args.Uncordon, upgrade.uncordon, seconds=500.0),
+        action(args.Record, upgrade.record),
     )
 
 

@@ -63,11 +63,14 @@ class Unregister(Arguments, frozen=True, kw_only=True):
 
 
 class Drain(Arguments, frozen=True, kw_only=True):
+    """`unless` its kubelet has that version of Kubernetes already."""
+
     node: Node
     site: Site
     timeout: int
     empty_dir: Literal["delete", "refuse"]
     force: bool
+    unless: str | None = None
 
 
 class Permit(Arguments, frozen=True, kw_only=True):
@@ -81,6 +84,41 @@ class Leave(Arguments, frozen=True, kw_only=True):
     """A master leaves etcd."""
 
     node: Node
+    site: Site
+
+
+class Examine(Arguments, frozen=True, kw_only=True):
+    """Whether a node can be brought to the site's version. Changes nothing."""
+
+    node: Node
+    site: Site
+
+
+class Upgrade(Arguments, frozen=True, kw_only=True):
+    """What kubeadm changes on a node for the site's version. The `first` master is where the cluster changes."""
+
+    node: Node
+    site: Site
+    first: bool
+
+
+class Restart(Arguments, frozen=True, kw_only=True):
+    """The kubelet, at the site's version."""
+
+    node: Node
+    site: Site
+
+
+class Uncordon(Arguments, frozen=True, kw_only=True):
+    """Once the node is Ready at the site's version."""
+
+    node: Node
+    site: Site
+
+
+class Record(Arguments, frozen=True, kw_only=True):
+    """That the cluster has the site's version."""
+
     site: Site
 
 

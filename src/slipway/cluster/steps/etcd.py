@@ -61,20 +61,13 @@ async def remove_member(world: World, node: Node, site: Site, ctx: StepContext) 
 
 async def living_master(world: World, site: Site, ctx: StepContext) -> Hands:
     """The first whose etcd answers."""
-    last: StepError | None = None
-    for node in site.masters:
-        try:
-            hands = await world.reach.hands(node, ctx)
-            await members_of(hands)
-            return hands
-        except StepError as error:
-            last = error
-    raise StepError(
-        f"None of the masters {', '.join(node.slot for node in site.masters)} answers for etcd."
-        + (f" The last one: {last.detail}" if last else ""),
-        temporary=last is not None and last.temporary,
-        cure="bring a master back, or heal the whole VNF.",
-    )
+
+    async def ask(node: Node) -> Hands:
+        hands = await world.reach.hands(node, ctx)
+        await members_of(hands)
+        return hands
+
+    return await world.silence.first_to_answer(site.masters, ask, "No master answers for etcd")
 
 
 async def members_of(hands: Hands) -> list[Member]:

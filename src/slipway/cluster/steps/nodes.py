@@ -12,6 +12,7 @@ from slipway.cluster.steps.world import World
 from slipway.kube import drain as draining
 from slipway.kube import paths
 from slipway.kube.failure import KubeError
+from slipway.kube.nodes import find_node, kubelet_version
 from slipway.kube.seam import KubeApi
 from slipway.kube.waiting import node_gone, node_ready
 from slipway.model.action import StepContext
@@ -39,6 +40,8 @@ async def ready(world: World, args: Ready, ctx: StepContext) -> Outcome:
 async def drain(world: World, args: Drain, ctx: StepContext) -> Outcome:
     policy = draining.Policy(timeout=args.timeout, empty_dir=args.empty_dir, force=args.force)
     async with world.reach.api(args.site, ctx) as api:
+        if args.unless and kubelet_version(await find_node(api, args.node.name) or {}) == f"v{args.unless}":
+            return Outcome()
         dead = not (await _kubelet_answers(api, args.node.name) or await _machine_answers(world, args.node, ctx))
         await draining.drain(api, args.node.name, policy, log.info, dead=dead)
     return Outcome()

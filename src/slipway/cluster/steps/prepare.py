@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from slipway.cluster.containerd_config import containerd_toml, hosts_toml, registry_directory, registry_host
 from slipway.cluster.networks import no_proxy
 from slipway.cluster.reading import read
@@ -42,7 +44,16 @@ async def prepare(world: World, args: Prepare, ctx: StepContext) -> Outcome:
     restart = any(path == CONTAINERD or "containerd.service.d" in path for path in changed)
     await run(hands, "prepare", str(chosen) if facts.versions else "", "yes" if restart else "no")
     await run_named(hands, "import_images", *_archives(args.node), limit=IMPORT_SECONDS)
-    return Outcome()
+    return await _introduced(world, args.node, ctx)
+
+
+async def _introduced(world: World, node: Node, ctx: StepContext) -> Outcome:
+    """The host key of the first contact goes into the record, so that every later contact is held to it."""
+    machine = await ctx.machine(node.machine)
+    if machine.host_key is not None:
+        return Outcome()
+    key = await world.reach.host_key(node, ctx)
+    return Outcome(machines=(replace(machine, host_key=key),)) if key else Outcome()
 
 
 def _containerd(chosen: Version, site: Site, containerd: str) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from slipway.cluster.site import Node, Site
+from slipway.cluster.steps.silence import Silence
 from slipway.kube.seam import KubeApi
 from slipway.model.action import StepContext
 from slipway.remote.output import Result
@@ -50,6 +51,10 @@ class Reach(Protocol):
     """How to get at machines, and at the API of the cluster that runs on them."""
 
     async def hands(self, node: Node, ctx: StepContext) -> Hands: ...
+
+    async def host_key(self, node: Node, ctx: StepContext) -> str | None:
+        """What the machine showed when it was met for the first time, where the VIM could not tell."""
+        ...
 
     def api(self, site: Site, ctx: StepContext) -> AbstractAsyncContextManager[KubeApi]:
         """Through the first of the site's masters whose API server is ready."""
@@ -94,3 +99,4 @@ class World:
     reach: Reach
     vims: VimBook
     files: Files
+    silence: Silence = field(default_factory=Silence)

@@ -11,18 +11,21 @@ from slipway.kube.seam import Object
 
 
 def check_eviction(store: ObjectStore, pod: Object, request: Object) -> None:
-    """Refused when it may not go now."""
+    """Refused when it may not go now. Its budget is asked first, then whether it is the one meant."""
     metadata = pod["metadata"]
+    if not is_finished(pod) and not is_terminating(pod):
+        _check_budgets(store, pod)
     wanted = ((request.get("deleteOptions") or {}).get("preconditions") or {}).get("uid")
     if wanted and wanted != metadata["uid"]:
         raise another(POD, metadata["name"], wanted, metadata["uid"])
-    if is_finished(pod) or is_terminating(pod):
-        return
-    labels = metadata.get("labels")
+
+
+def _check_budgets(store: ObjectStore, pod: Object) -> None:
+    metadata = pod["metadata"]
     budgets = [
         budget
         for budget in store.all_of(BUDGET, metadata["namespace"])
-        if matches(budget["spec"].get("selector"), labels)
+        if matches(budget["spec"].get("selector"), metadata.get("labels"))
     ]
     if len(budgets) > 1:
         message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."

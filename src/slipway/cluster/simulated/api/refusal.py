@@ -18,11 +18,16 @@ class Refused(Exception):
 
 
 class NoSuchPath(Refused):
-    """Answered by no resource, so it is not a Status either."""
+    """Answered by no group, so it is not a Status either."""
 
     def __init__(self) -> None:
         super().__init__(404, "NotFound", "404 page not found")
         self.body = b"404 page not found\n"
+
+
+def no_such_resource() -> Refused:
+    """In a group that there is."""
+    return Refused(404, "NotFound", "the server could not find the requested resource")
 
 
 def not_found(kind: Kind, name: str) -> Refused:

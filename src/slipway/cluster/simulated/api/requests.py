@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from slipway.cluster.simulated.api.kinds import BY_NAME, BY_PLURAL, DEFINITION, Kind, defined
+from slipway.cluster.simulated.api.kinds import BUILT_IN, BY_NAME, BY_PLURAL, DEFINITION, Kind, defined
 from slipway.cluster.simulated.api.objects import ObjectStore
-from slipway.cluster.simulated.api.refusal import NoSuchPath
+from slipway.cluster.simulated.api.refusal import NoSuchPath, no_such_resource
 from slipway.kube import paths
 from slipway.kube.seam import Object
 
@@ -62,7 +62,10 @@ def group_of(path: str) -> tuple[str, list[str]]:
 def _kind(api_version: str, plural: str, store: ObjectStore) -> Kind:
     if kind := BY_PLURAL.get((api_version, plural)):
         return kind
-    for kind in defined(store.all_of(DEFINITION)):
+    custom = defined(store.all_of(DEFINITION))
+    for kind in custom:
         if (kind.api_version, kind.plural) == (api_version, plural):
             return kind
+    if any(kind.api_version == api_version for kind in (*BUILT_IN, *custom)):
+        raise no_such_resource()
     raise NoSuchPath

@@ -1,0 +1,71 @@
+"""What the plans of a cluster are made of: steps with their arguments, turns, batches, and what several plans need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from slipway.cluster.roster import Nodes, Roster
+from slipway.cluster.site import Arguments, Node, Site
+from slipway.cluster.steps.actions import action_name
+from slipway.cluster.steps.arguments import Drain, Permit
+from slipway.model.plan import Effect, Step, Verb
+
+T = TypeVar("T")
+
+# Of the workers that an operation takes out of service, this part at a time: the pods of the others need room.
+AT_ONCE = 1 / 3
+DRAIN_MARGIN = 120.0  # seconds a drain's step may take beyond the time that pods have
+
+
+def step(
+    step_id: str,
+    args: Arguments,
+    *,
+    node: Node | None = None,
+    after: Sequence[str] = (),
+    effects: Sequence[Effect] = (),
+    timeout: float | None = None,
+) -> Step:
+    plain = msgspec.json.decode(msgspec.json.encode(args))  # as the journal will give it back
+    action = action_name(type(args))
+    slot = node.slot if node else None
+    return Step(
+        id=step_id, action=action, args=plain, node=slot, timeout=timeout, after=tuple(after), effects=tuple(effects)
+    )
+
+
+def batches(nodes: Nodes, all_of_them: int) -> list[Nodes]:
+    size = max(1, math.floor(all_of_them * AT_ONCE))
+    return [nodes[at : at + size] for at in range(0, len(nodes), size)]
+
+
+def pairs(items: Sequence[T]) -> Iterator[tuple[T | None, T]]:
+    """Each with the one before it."""
+    return zip((None, *items), items, strict=False)
+
+
+def drained(roster: Roster, node: Node, site: Site, after: Sequence[str] = (), unless: str | None = None) -> Step:
+    """`unless` its kubelet has that version already: what it was to be emptied for is done."""
+    drain = roster.parameters.drain
+    args = Drain(
+        node=node, site=site, timeout=drain.timeout, empty_dir=drain.empty_dir, force=drain.force, unless=unless
+    )
+    effects = [Effect(Verb.CHANGE, "node", node.name)]
+    return step(drain_id(node), args, node=node, after=after, timeout=drain.timeout + DRAIN_MARGIN, effects=effects)
+
+
+def permitted(node: Node, site: Site, *, after: Sequence[str]) -> Step:
+    """Whether etcd can do without that master, for a while or for good."""
+    return step(permit_id(node), Permit(node=node, site=site), node=node, after=after)
+
+
+def drain_id(node: Node) -> str:
+    return f"drain {node.slot}"
+
+
+def permit_id(node: Node) -> str:
+    return f"ask etcd about {node.slot}"

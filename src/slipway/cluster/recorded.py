@@ -1,0 +1,38 @@
+"""What a VNF's record says about its cluster: the version of Kubernetes that nodes get which come later.
+
+It is that of the control plane, from the moment it is upgraded. While nodes may be left behind, that is recorded too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slipway.cluster.versions import Version, version
+from slipway.model.instance import VnfInstance
+
+VERSION = "kubernetesVersion"  # in instantiatedVnfInfo.metadata, as the next
+UNFINISHED = "kubernetesUpgradeUnfinished"
+
+
+def recorded_version(vnf: VnfInstance) -> Version | None:
+    said = _metadata(vnf).get(VERSION)
+    return version(said) if said is not None else None
+
+
+def is_unfinished(vnf: VnfInstance) -> bool:
+    """An upgrade was begun and given up."""
+    return bool(_metadata(vnf).get(UNFINISHED))
+
+
+def has_version(now: Version) -> dict[str, Any]:
+    """A patch of the record: every node has it."""
+    return {"instantiatedVnfInfo": {"metadata": {VERSION: str(now), UNFINISHED: None}}}
+
+
+def goes_to(new: Version) -> dict[str, Any]:
+    """A patch of the record: the control plane has it, and the nodes will."""
+    return {"instantiatedVnfInfo": {"metadata": {VERSION: str(new), UNFINISHED: True}}}
+
+
+def _metadata(vnf: VnfInstance) -> dict[str, Any]:
+    return vnf.instantiated_vnf_info.metadata if vnf.instantiated_vnf_info else {}

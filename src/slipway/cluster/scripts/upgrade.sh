@@ -1,0 +1,10 @@
+# upgrade VERSION HOW: what kubeadm of that version changes. HOW is apply on the first master, node on all others.
+# The machine may have several versions side by side; kubelet and kubectl stay as they are.
+set -eu
+version=$1 how=$2
+bin=/opt/kubernetes/$version/bin
+[ ! -x "$bin/kubeadm" ] || ln -sfn "$bin/kubeadm" /usr/bin/kubeadm
+case $how in
+apply) kubeadm upgrade apply "v$version" --yes ;;
+node) kubeadm upgrade node ;;
+esac

@@ -1,0 +1,93 @@
+"""A node comes to another version of Kubernetes that its machine has beside the present one."""
+
+from __future__ import annotations
+
+import asyncio
+
+from slipway.cluster.recorded import goes_to, has_version
+from slipway.cluster.site import Site
+from slipway.cluster.steps.arguments import Examine, Record, Restart, Uncordon, Upgrade
+from slipway.cluster.steps.facts import facts_of, kubernetes_version
+from slipway.cluster.steps.machine import address_of, line, run
+from slipway.cluster.steps.world import World
+from slipway.cluster.versions import Version, refuse_node, refuse_upgrade, version
+from slipway.kube.nodes import find_node, kubelet_version, node_is_ready
+from slipway.kube.nodes import uncordon as let_pods_in
+from slipway.kube.seam import KubeApi
+from slipway.kube.waiting import node_ready
+from slipway.model.action import StepContext
+from slipway.model.errors import StepError
+from slipway.model.machine import Outcome
+
+UPGRADE_SECONDS = 1200.0
+BACK_SECONDS = 300.0
+
+
+async def examine(world: World, args: Examine, ctx: StepContext) -> Outcome:
+    """All that can be known to fail is known before the first node changes."""
+    hands = await world.reach.hands(args.node, ctx)
+    new = kubernetes_version(await facts_of(hands, await address_of(args.node, ctx)), args.site, args.node)
+    async with world.reach.api(args.site, ctx) as api:
+        control, node = await _running(api), await find_node(api, args.node.name)
+    if node is None or not node_is_ready(node):
+        raise StepError(f"{args.node.slot} is not Ready.", cure="mend or heal it, then try again.")
+    has = kubelet_version(node)
+    if refusal := refuse_upgrade(control, new) or (refuse_node(new, version(has)) if has else None):
+        raise StepError(f"{args.node.slot}: {refusal.what}.", cure=f"{refusal.cure}.")
+    return Outcome()
+
+
+async def upgrade(world: World, args: Upgrade, ctx: StepContext) -> Outcome:
+    """kubeadm's work as a job that is found again: running, or done. Done over, it does no harm."""
+    hands = await world.reach.hands(args.node, ctx)
+    new = _wanted(args.site)
+    how = "apply" if args.first else "node"
+    name = f"upgrade-{how}-{new}".replace(".", "-")
+    try:
+        await hands.run_named(name, line("upgrade", str(new), how), limit=UPGRADE_SECONDS, sudo=True)
+    except StepError as error:
+        if error.temporary:
+            raise
+        cure = "mend what kubeadm complains about, then retry: nodes that are done stay done."
+        raise StepError(error.detail, cure=cure) from None
+    return Outcome(instance=goes_to(new)) if args.first else Outcome()
+
+
+async def restart(world: World, args: Restart, ctx: StepContext) -> Outcome:
+    async with world.reach.api(args.site, ctx) as api:
+        node = await find_node(api, args.node.name)
+    if node is None or kubelet_version(node) != _wanted(args.site).tag:
+        await run(await world.reach.hands(args.node, ctx), "restart_kubelet", str(_wanted(args.site)))
+    return Outcome()
+
+
+async def uncordon(world: World, args: Uncordon, ctx: StepContext) -> Outcome:
+    """A single master's API may be away for a moment after its kubelet was restarted."""
+    now = asyncio.get_running_loop().time
+    end = now() + BACK_SECONDS
+    while True:
+        try:
+            async with world.reach.api(args.site, ctx) as api:
+                await node_ready(api, args.node.name, end - now(), _wanted(args.site).tag)
+                await let_pods_in(api, args.node.name)
+                return Outcome()
+        except StepError as error:
+            if not error.temporary or now() >= end:
+                raise
+        await asyncio.sleep(1.0)
+
+
+async def record(world: World, args: Record, ctx: StepContext) -> Outcome:
+    async with world.reach.api(args.site, ctx) as api:
+        running = await _running(api)
+    if running != _wanted(args.site):
+        raise StepError(f"The API server is at {running}, not at {args.site.version}.")
+    return Outcome(instance=has_version(running))
+
+
+async def _running(api: KubeApi) -> Version:
+    return version((await api.get("/version"))["gitVersion"])
+
+
+def _wanted(site: Site) -> Version:
+    return version(site.version)
