@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import statistics
 import tempfile
 import time
 from pathlib import Path
 
-from bench import clusters, figures, lifecycle, onboarding
+from bench import by_hand, clusters, figures, lifecycle, onboarding
 from bench.figures import Figure
 from bench.history import write_history
 from bench.load import rate, request
 from bench.server import Server, serving
+from slipway.vim.sandbox.connection import LOCAL
 
 INSTANCES = lifecycle.INSTANCES
 
@@ -76,6 +78,25 @@ def many_clusters(place: Path) -> None:
         show(figures.CLUSTERS, clusters.many(server, clusters.onboard(server, place / "many")))
 
 
+def real_clusters(place: Path) -> None:
+    """By turns, so that both meet the machine in the same moods."""
+    if os.geteuid() != 0:
+        print("  no real clusters: they need root")
+        return
+    times: dict[str, list[float]] = {"by Slipway": [], "by hand": []}
+    with by_hand.sandbox() as engines:
+        os.environ["SLIPWAY_SANDBOX_DIR"] = str(engines.places.directory)
+        for turn in range(3):
+            with serving(place / f"real-{turn}") as server:
+                times["by Slipway"].append(by_hand.by_slipway(server, place))
+            by_hand.clear(engines.hands(LOCAL))
+            times["by hand"].append(by_hand.by_hand(engines))
+            by_hand.clear(engines.hands(LOCAL))
+    for who, seconds in times.items():
+        print(f"  a real cluster of 3 nodes {who}: {', '.join(f'{one:.1f}' for one in seconds)} s")
+    show(figures.BY_HAND, statistics.median(times["by Slipway"]) / statistics.median(times["by hand"]))
+
+
 def main() -> None:
     print(figures.machine())
     with tempfile.TemporaryDirectory(prefix="slipway-bench-") as directory:
@@ -96,6 +117,7 @@ def main() -> None:
             show(figures.THOUSAND, lifecycle.many(server, lifecycle.onboard(server, place)))
         growing_clusters(place)
         many_clusters(place)
+        real_clusters(place)
         with serving(place / "history"):
             pass
         write_history(place / "history")

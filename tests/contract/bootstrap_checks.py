@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from slipway.cluster.flannel import flannel_manifests
-from slipway.cluster.kubeadm_config import Document, JoinTicket, as_yaml, join_documents
+from slipway.cluster.kubeadm_config import Document, JoinTicket, NodeShape, as_yaml, join_documents
 from slipway.cluster.steps import bootstrap, etcd
 from slipway.cluster.steps.arguments import Init, Join, Prepare, Ready
 from slipway.cluster.steps.facts import facts_of
@@ -113,8 +113,8 @@ async def etcd_knows_its_one_member_and_keeps_it(stage: Stage) -> None:
 async def _refused_join(stage: Stage, token: str, pin: str) -> str:
     """With little patience: kubeadm asks for minutes whether the token is known by now."""
     hands = await stage.hands(stage.worker)
-    shape = await bootstrap._shape(hands, stage.worker, stage.site, stage.ctx)
-    own = await bootstrap._node_shape(stage.worker, stage.ctx)
+    shape = await bootstrap.cluster_shape(hands, stage.worker, stage.site, stage.ctx)
+    own = NodeShape(name=stage.worker.name, address=await address_of(stage.worker, stage.ctx))
     ticket = JoinTicket(token=Secret(token), ca_cert_hashes=(pin,))
     documents: list[Document] = join_documents(shape, own, ticket, control_plane=False)
     hasty: dict[str, Any] = {**documents[0], "timeouts": {"discovery": "5s"}}

@@ -10,7 +10,7 @@ import asyncio
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -61,7 +61,6 @@ class Stage:
     master: Node
     worker: Node
     patience: float
-    notes: dict[str, Any] = field(default_factory=dict)
 
     @property
     def world(self) -> World:

@@ -166,7 +166,7 @@ def _check_cluster(seen: Seen, info: InstantiatedVnfInfo, instance_id: str) -> N
 
 @asynccontextmanager
 async def cluster_rig(
-    settings: Settings, *, boundary: Boundary | None = None, working: bool = True
+    settings: Settings, *, boundary: Boundary | None = None, working: bool = True, sample: Path = CLUSTER
 ) -> AsyncIterator[ClusterRig]:
-    async with rig_in(settings, boundary=boundary, working=working, management=(), hooks=None, sample=CLUSTER) as rig:
+    async with rig_in(settings, boundary=boundary, working=working, management=(), hooks=None, sample=sample) as rig:
         yield ClusterRig(rig, rig.slipway.reach.simulated)

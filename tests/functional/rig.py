@@ -101,7 +101,9 @@ def _prepared(connection: Any, directory: Path, hooks: Sequence[str] | None, sam
     known = packages.list_all(connection)
     if known:
         return str(known[0].vnfd_id)
-    package = build_package(sample, directory / "sample.csar")
+    place = directory / "packages" / "sample.csar"  # where steps read its files
+    place.parent.mkdir(exist_ok=True)
+    package = build_package(sample, place)
     descriptor = package.descriptor if hooks is None else hooked(package.descriptor, hooks)
     packages.insert(
         connection,

@@ -21,11 +21,12 @@ from sqlalchemy.engine import URL
 from slipway.model.errors import VimFault
 from slipway.model.journal import UNTOUCHED
 from slipway.model.operation import OperationType, State
-from slipway.model.requests import AnyRequest, HealRequest
+from slipway.model.requests import AnyRequest, ChangePackageRequest, HealRequest
 from slipway.settings import Settings
 from slipway.vim.simulated.rules import Rule, RuleKind
 from tests.functional.cluster_crash_child import Place, deaths_in, work
-from tests.functional.cluster_rig import FORCEFUL, ClusterRig, back, cluster_rig, instantiate, out
+from tests.functional.cluster_rig import CLUSTER, FORCEFUL, ClusterRig, back, cluster_rig, instantiate, out
+from tests.functional.next_package import onboard_next
 from tests.functional.rig import SIMULATED_VIM, settings_in
 
 LEASE = 0.4
@@ -39,11 +40,15 @@ Request = Callable[[ClusterRig, str], Awaitable[AnyRequest]]
 
 @dataclass(frozen=True)
 class Flow:
-    """`masters` 0: nothing stands before. `fails`: the host's script that fails, so that all is rolled back."""
+    """`masters` 0: nothing stands before. `version`: of Kubernetes, before.
+
+    `fails`: the host's script that fails, so that all is rolled back.
+    """
 
     kind: OperationType
     request: Request
     masters: int = 0
+    version: str | None = None
     before: tuple[AnyRequest, ...] = ()
     broken: str | None = None
     fails: tuple[str, str] | None = None
@@ -63,6 +68,15 @@ def healing(*slots: str) -> Request:
     return given
 
 
+def upgrading(to: str) -> Request:
+    async def given(rig: ClusterRig, instance_id: str) -> AnyRequest:
+        settings = rig.rig.slipway.settings
+        await onboard_next(rig.rig, CLUSTER, settings.data_dir / "next", "next", image=to)
+        return ChangePackageRequest(vnfd_id="next")
+
+    return given
+
+
 INSTANTIATE, SCALE, HEAL = OperationType.INSTANTIATE, OperationType.SCALE, OperationType.HEAL
 FLOWS = {
     "instantiate": Flow(INSTANTIATE, just(instantiate())),
@@ -75,6 +89,7 @@ FLOWS = {
     "heal a dead master": Flow(HEAL, healing("masterNode-1"), masters=3, broken="masterNode-1"),
     "heal two masters": Flow(HEAL, healing("masterNode-0", "masterNode-2"), masters=3),
     "heal all": Flow(HEAL, just(HealRequest()), masters=1),
+    "upgrade": Flow(OperationType.CHANGE_VNFPKG, upgrading("1.34.4"), masters=3, version="1.33.13"),
     "terminate": Flow(OperationType.TERMINATE, just(FORCEFUL), masters=1),
     "rollback of instantiate": Flow(INSTANTIATE, just(instantiate(3)), fails=("join", "masterNode-2")),
     "rollback of scale out": Flow(SCALE, just(out(2)), masters=1, fails=("join", "workerNode-3")),
@@ -142,7 +157,8 @@ def places(prepared: Prepared, edge: str) -> list[Place]:
 
 async def prepare(flow: Flow, settings: Settings) -> Prepared:
     async with cluster_rig(settings) as rig:
-        instance_id = await rig.cluster(flow.masters) if flow.masters else await rig.rig.create()
+        chosen = {"kubernetes_version": flow.version} if flow.version else {}
+        instance_id = await rig.cluster(flow.masters, **chosen) if flow.masters else await rig.rig.create()
         for request in flow.before:
             await rig.completed(SCALE, instance_id, request)
         if flow.broken:

@@ -99,7 +99,7 @@ async def test_versions_that_cant_follow_are_refused_before_anything_begins(rig:
             with pytest.raises(BadRequest, match=f"kubernetes_version: .*{said}"):
                 await ask(KIND, instance_id, to(version))
     await onboard_next(rig.rig, CLUSTER, tmp_path, "old", image="1.29.0")
-    with pytest.raises(Unprocessable, match="the image of masterNode has Kubernetes 1.29.0: .* is older; choose"):
+    with pytest.raises(Unprocessable, match=r"the image of masterNode has Kubernetes 1.29.0: .* is older; choose"):
         await lcm.begin(KIND, instance_id, ChangePackageRequest(vnfd_id="old"))
     hookless = {"          change_current_package_end: { implementation: kubernetes }\n": ""}
     await onboard_next(rig.rig, CLUSTER, tmp_path, "hookless", image=NEW, words=hookless)

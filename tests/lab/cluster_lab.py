@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -39,14 +40,18 @@ class ClusterLab:
         self.start()
         vim = {"name": "box", "vimType": SANDBOX, "isDefault": True, "interfaceInfo": {"endpoint": LOCAL}}
         self._send("POST", "/slipway/v1/vims", vim | {"accessInfo": {"password": PASSWORD}})
-        csar = directory / "cluster.csar"
-        build_package(SAMPLE, csar)
+        self.vnfd = self.onboard(SAMPLE)
+
+    def onboard(self, tree: Path) -> str:
+        """The id of its VNFD."""
+        csar = self.directory / "cluster.csar"
+        build_package(tree, csar)
         package = self._send("POST", "/vnfpkgm/v1/vnf_packages", {}).json()["id"]
         content = f"/vnfpkgm/v1/vnf_packages/{package}/package_content"
         self.http.put(
             content, content=csar.read_bytes(), headers={"Content-Type": "application/zip"}
         ).raise_for_status()
-        self.vnfd: str = self.http.get(f"/vnfpkgm/v1/vnf_packages/{package}").json()["vnfdId"]
+        return str(self.http.get(f"/vnfpkgm/v1/vnf_packages/{package}").json()["vnfdId"])
 
     def start(self) -> None:
         directory = self.engines.places.directory
@@ -156,22 +161,49 @@ class ClusterLab:
 
     def web_answers(self, slot: str, within: float = 90) -> str:
         """The name of the pod that answers at a worker's port: through the Service, wherever the pod is."""
-        end, last = time.monotonic() + within, "nothing"
-        while time.monotonic() < end:
-            try:
-                answer = httpx.get(f"http://{self.address(slot)}:{WEB_PORT}/", timeout=5, trust_env=False)
-                if answer.status_code == 200:
-                    return answer.text.strip()
-                last = str(answer.status_code)
-            except (httpx.HTTPError, ssl.SSLError) as error:
-                last = repr(error)
-            time.sleep(0.3)
-        raise AssertionError(f"the web does not answer at {slot}: {last}")
+        return _web_answers_at(self.address(slot), within)
 
     def _send(self, method: str, path: str, body: Any) -> httpx.Response:
         answer = self.http.request(method, path, json=body, timeout=120)
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
         return answer
+
+
+def _web_answers_at(address: str, within: float) -> str:
+    end, last = time.monotonic() + within, "nothing"
+    while time.monotonic() < end:
+        try:
+            answer = httpx.get(f"http://{address}:{WEB_PORT}/", timeout=5, trust_env=False)
+            if answer.status_code == 200:
+                return answer.text.strip()
+            last = str(answer.status_code)
+        except (httpx.HTTPError, ssl.SSLError) as error:
+            last = repr(error)
+        time.sleep(0.3)
+    raise AssertionError(f"the web does not answer at {address}: {last}")
+
+
+@contextmanager
+def web_never_silent(lab: ClusterLab, slot: str) -> Iterator[None]:
+    """While this is open somebody asks all the time, and is answered within seconds each time."""
+    over, failures, address = threading.Event(), [], lab.address(slot)
+
+    def ask() -> None:
+        while not over.is_set():
+            try:
+                _web_answers_at(address, within=5)
+            except AssertionError as error:
+                failures.append(error)
+            over.wait(0.2)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        yield
+    finally:
+        over.set()
+        asking.join()
+    assert failures == []
 
 
 def parameters(**more: Any) -> dict[str, Any]:

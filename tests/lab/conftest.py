@@ -24,6 +24,7 @@ from slipway.vim.sandbox.places import Places, default_cache
 
 INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
 ENOUGH = 8192
+VERSIONS = ("1.33.13", "1.34.4")  # of Kubernetes
 NEEDED = ("podman", "runc", "mmdebstrap", "losetup", "ip", "nsenter")
 
 
@@ -55,9 +56,9 @@ def engines(worker_id: str) -> Iterator[Engines]:
 
 @pytest.fixture(scope="session")
 def kubernetes_engines(engines: Engines) -> Engines:
-    """One that has the image of clusters, too. The first time that takes minutes."""
+    """One that has the image of clusters, too, with two versions for upgrades. The first time that takes minutes."""
     hands = engines.hands(LOCAL)
-    ensure_kubernetes(hands.engine, engines.places, hands.locks, print)
+    ensure_kubernetes(hands.engine, engines.places, hands.locks, print, VERSIONS)
     return engines
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ from slipway.kube.waiting import deployment_available
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engines import Engines
 from slipway.vim.sandbox.inventory import everything
-from tests.lab.cluster_lab import ClusterLab, budget, parameters, web
+from tests.lab.cluster_lab import ClusterLab, budget, parameters, web, web_never_silent
 
 
 @pytest.fixture
@@ -187,26 +185,3 @@ def _move_web_to(lab: ClusterLab, slot: str) -> None:
 
 def _names(lab: ClusterLab) -> list[str]:
     return [node["metadata"]["name"] for node in lab.kube(lambda api: api.list("/api/v1/nodes"))]
-
-
-@contextmanager
-def web_never_silent(lab: ClusterLab, slot: str) -> Iterator[None]:
-    """While this is open somebody asks all the time, and is answered within seconds each time."""
-    over, failures = threading.Event(), []
-
-    def ask() -> None:
-        while not over.is_set():
-            try:
-                lab.web_answers(slot, within=5)
-            except AssertionError as error:
-                failures.append(error)
-            over.wait(0.2)
-
-    asking = threading.Thread(target=ask)
-    asking.start()
-    try:
-        yield
-    finally:
-        over.set()
-        asking.join()
-    assert failures == []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -14,7 +16,6 @@ from slipway.cluster.values import server
 CERTIFICATES = "/etc/containerd/certs.d"
 DEFAULT_REPOSITORY = "registry.k8s.io"
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
-_PRINTABLE = re.compile(r"[ -~]*")
 
 Table = dict[str, Any]
 
@@ -25,6 +26,17 @@ class RegistryHost(msgspec.Struct, frozen=True, kw_only=True):
     server: str
     url: str
     certificate: str | None = None  # the CA's file on the node
+
+
+@dataclass(frozen=True)
+class Login:
+    """At a registry, in clear: made for one step, never stored by us, never printed."""
+
+    username: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"Login({self.username!r})"
 
 
 def registry_host(registry: RegistryParameters) -> RegistryHost:
@@ -45,13 +57,22 @@ def hosts_toml(host: RegistryHost) -> str:
     return as_toml({"server": host.url, "host": {host.url: entry}})
 
 
-def containerd_toml(pause: str, image_repository: str | None = None, *, config_version: int = 2) -> str:
+def containerd_toml(
+    pause: str,
+    image_repository: str | None = None,
+    *,
+    config_version: int = 2,
+    logins: Mapping[str, Login] | None = None,
+) -> str:
     """The whole file; what it leaves out keeps its default. Version 2 is that of containerd 1.x, version 3 of 2.x."""
     sandbox = f"{image_repository or DEFAULT_REPOSITORY}/pause:{pause}"
     runc: Table = {"runtime_type": "io.containerd.runc.v2", "options": {"SystemdCgroup": True}}
     runtimes: Table = {"default_runtime_name": "runc", "runtimes": {"runc": runc}}
     cni: Table = {"bin_dir": "/opt/cni/bin", "conf_dir": "/etc/cni/net.d"}
     registry: Table = {"config_path": CERTIFICATES}
+    if logins:
+        auth = {name: {"username": one.username, "password": one.password} for name, one in logins.items()}
+        registry["configs"] = {name: {"auth": given} for name, given in auth.items()}
     if config_version == 2:
         cri: Table = {"sandbox_image": sandbox, "containerd": runtimes, "cni": cni, "registry": registry}
         plugins: Table = {"io.containerd.grpc.v1.cri": cri}
@@ -83,8 +104,8 @@ def _key(key: str) -> str:
 
 
 def _value(value: Any) -> str:
-    """JSON and TOML write these alike, as long as text is printable ASCII."""
+    """JSON and TOML write these alike, as long as text is printable."""
     texts = value if isinstance(value, list) else [value]
-    if not all(isinstance(one, bool | int) or (isinstance(one, str) and _PRINTABLE.fullmatch(one)) for one in texts):
+    if not all(isinstance(one, bool | int) or (isinstance(one, str) and one.isprintable()) for one in texts):
         raise ValueError("only numbers, flags and printable text can be written")
-    return json.dumps(value)
+    return json.dumps(value, ensure_ascii=False)

@@ -6,7 +6,9 @@ from typing import Any
 
 from slipway.cluster import plans, upgrade
 from slipway.cluster.checks import refuse_master_count
+from slipway.cluster.helm_plans import with_helm
 from slipway.cluster.roster import Roster, checked_of, masters, parameters_of, roster_of
+from slipway.cluster.scripted import scripted
 from slipway.cluster.steps import actions
 from slipway.cluster.steps.world import World
 from slipway.model.action import Action
@@ -55,7 +57,10 @@ class KubernetesDriver:
             "heal_end": _heal_end,
             upgrade.HOOK: upgrade.upgraded,
         }.get(hook)
-        return planner(roster_of(situation)) if planner else Plan()
+        if planner is None:
+            return Plan()
+        roster = roster_of(situation)
+        return scripted(with_helm(planner(roster), roster), roster)
 
 
 def _heal_start(roster: Roster) -> Plan:

@@ -22,7 +22,7 @@ from slipway.model.action import StepContext
 from slipway.model.errors import StepError
 
 T = TypeVar("T")
-PATIENCE = 20.0  # seconds for each question: a person waits for the answer
+PATIENCE = 40.0  # seconds for each question: a person waits for the answer
 SOON = timedelta(days=30)
 
 
@@ -51,7 +51,7 @@ class ClusterHealth(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 async def health_of(world: World, site: Site, nodes: Iterable[Node], ctx: StepContext) -> ClusterHealth:
     """Whatever can't be asked is a problem among others, not an error."""
     members, known = tuple(nodes), _Problems()
-    seen, version = await known.asked(_seen(world, site, ctx), ({}, None))
+    seen, version = await known.asked("which nodes there are", _seen(world, site, ctx), ({}, None))
     control = [node for node in members if node.master]
     (voters, ends), answers = await asyncio.gather(
         _masters(world, site, control, ctx, known), _vip_answers(world, site, ctx, known)
@@ -81,14 +81,14 @@ class _Problems:
     def add(self, *problems: str) -> None:
         self.found += problems
 
-    async def asked(self, question: Awaitable[T], otherwise: T) -> T:
+    async def asked(self, what: str, question: Awaitable[T], otherwise: T) -> T:
         try:
             async with asyncio.timeout(PATIENCE):
                 return await question
         except StepError as error:
             self.add(error.detail)
         except TimeoutError:
-            self.add(f"A question to the cluster was not answered within {PATIENCE:g} s.")
+            self.add(f"Nobody told within {PATIENCE:g} s {what}.")
         return otherwise
 
 
@@ -103,8 +103,11 @@ async def _masters(
     world: World, site: Site, control: list[Node], ctx: StepContext, known: _Problems
 ) -> tuple[dict[str, bool] | None, dict[str, datetime | None]]:
     """Members of etcd and whether they answer; when each master's certificates end."""
-    ends = asyncio.gather(*(known.asked(_certificates_end(world, node, ctx), None) for node in control))
-    members, dates = await asyncio.gather(known.asked(_voters(world, site, ctx), None), ends)
+    ends = asyncio.gather(
+        *(known.asked(f"when {node.slot}'s certificates end", _certificates_end(world, node, ctx), None)
+          for node in control)
+    )  # fmt: skip
+    members, dates = await asyncio.gather(known.asked("who is in etcd", _voters(world, site, ctx), None), ends)
     return members, {node.name: date for node, date in zip(control, dates, strict=True)}
 
 
@@ -139,7 +142,7 @@ async def _vip_answers(world: World, site: Site, ctx: StepContext, known: _Probl
         hands = await etcd.living_master(world, site, ctx)
         return (await hands.run(command, check=False)).ok
 
-    return await known.asked(ask(), None)
+    return await known.asked("whether the virtual address answers", ask(), None)
 
 
 async def _told(

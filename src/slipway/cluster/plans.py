@@ -33,6 +33,7 @@ NETWORK = "set up the pods' network"
 SMOKE = "run a pod"
 REGISTER = "register the cluster as a VIM"
 UNREGISTER = "unregister the cluster"
+FETCH_SECONDS = 3600.0  # for a machine whose programs have to come from elsewhere
 
 
 def new_cluster(roster: Roster) -> Plan:
@@ -130,8 +131,9 @@ def _rejoined(roster: Roster, node: Node, site: Site, after: Sequence[str] = ())
 
 def _preparations(roster: Roster, nodes: Iterable[Node], site: Site) -> Iterator[Step]:
     setup = _setup(roster)
+    longer = FETCH_SECONDS if roster.parameters.source.kind != "image" else None
     for node in nodes:
-        yield step(_prepare(node), Prepare(node=node, site=site, setup=setup), node=node)
+        yield step(_prepare(node), Prepare(node=node, site=site, setup=setup), node=node, timeout=longer)
 
 
 def _balancers(nodes: Iterable[Node], site: Site, *, after: Sequence[str]) -> Iterator[Step]:

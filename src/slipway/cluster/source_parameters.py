@@ -65,7 +65,7 @@ class HelmParameters(Parameters, frozen=True, kw_only=True):
 
     @classmethod
     def contradictions(cls, given: dict[str, Any]) -> Iterator[tuple[str, Refusal]]:
-        if "url" in given and "path" in given:
+        if given.get("install", True) or ("url" in given and "path" in given):
             yield from _one_of_url_and_path(given)
         if ("url" in given or "path" in given) and "sha256" not in given:
             yield "sha256", Refusal("it is missing for a program from elsewhere", "give the archive's SHA-256 digest")

@@ -75,6 +75,11 @@ def _checked(situation: Situation, new: Version, at: str, kind: type[RequestErro
         raise kind(refusal.at(at))
     if new == old and not unfinished:
         return None
+    if (source := parameters_of(situation).source.kind) != "image":
+        raise BadRequest(
+            f"{PATH}.source.kind: programs that come as {source} stay as they are; an upgrade needs an image that has "
+            "the new version beside the old one."
+        )
     if HOOK not in situation.flavour.hooks:
         raise Unprocessable(
             f"vnfdId: flavour {situation.flavour.id!r} of the new VNFD has no hook {HOOK}, which brings the cluster "

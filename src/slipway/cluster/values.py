@@ -25,6 +25,7 @@ _SERVER = re.compile(rf"({_HOST}|\[[0-9A-Fa-f:.]+\])(?::([0-9]{{1,5}}))?")
 _HOSTNAME = re.compile(_HOST)
 _REPOSITORY = re.compile(rf"{_HOST}(?::[0-9]{{1,5}})?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*")
 _URL = re.compile(r"https?://[^\s\"'<>\\^`{|}]+")
+_PLAIN_URL = re.compile(r"https?://[^\s\"'<>\\^`{|}@/]+(?:/[^\s\"'<>\\^`{|}]*)?")  # all may read it: no login in it
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.@-]{0,63}")
 _PACKAGE_PATH = re.compile(r"[A-Za-z0-9_.@+][A-Za-z0-9_.@+-]*(?:/[A-Za-z0-9_.@+][A-Za-z0-9_.@+-]*)*")
 _NODE_PATH = re.compile(r"(?:/[A-Za-z0-9_.@+-]+)+")
@@ -233,7 +234,7 @@ def _bracketed_is_address(host: str) -> bool:
 
 user = matching(_USER, "a user name", "write letters, digits and . _ - @, beginning with a letter")
 sha256 = matching(_SHA256, "a SHA-256 digest", "write 64 hexadecimal digits in lower case")
-url = matching(_URL, "a URL", "write it like https://example.com/path")
+url = matching(_PLAIN_URL, "a URL without a login", "write it like https://example.com/path")
 image_repository = matching(
     _REPOSITORY, "a place of images", "write it like registry.example.com/kubernetes, without https://"
 )

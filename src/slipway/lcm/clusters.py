@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -16,7 +17,8 @@ from slipway.package.reader import open_member
 from slipway.store import instances, packages
 from slipway.store.database import Database
 
-LARGEST = 64 << 20  # bytes of a package's file that a step may read
+LARGEST = 64 << 20  # bytes of a package's file that a step may read as a whole
+PIECE = 4 << 20
 
 
 class Clusters:
@@ -56,6 +58,16 @@ class PackageFiles:
             return await asyncio.to_thread(_read, content, path)
         except (RequestError, KeyError):
             raise StepError(f"The package has no file {path}.", cure="name one that it has.") from None
+
+    async def pieces(self, instance_id: str, path: str) -> AsyncIterator[bytes]:
+        content = await self._database.read(self._content, instance_id)
+        try:
+            stream = await asyncio.to_thread(open_member, content, path)
+        except (RequestError, KeyError):
+            raise StepError(f"The package has no file {path}.", cure="name one that it has.") from None
+        with stream:
+            while piece := await asyncio.to_thread(stream.read, PIECE):
+                yield piece
 
     def _content(self, connection: Connection, instance_id: str) -> Path:
         package = packages.get_by_vnfd(connection, instances.get(connection, instance_id).vnf.vnfd_id)

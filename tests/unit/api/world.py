@@ -17,6 +17,7 @@ from slipway.engine.worker import Worker
 from slipway.lcm.front import Lcm
 from slipway.lcm.lifecycle import RecordedLifecycle
 from slipway.lcm.onboarding import Onboarding
+from slipway.lcm.standing_clusters import StandingClusters
 from slipway.lcm.vim_registry import VimRegistry
 from slipway.mgmt.drivers import ManagementDrivers, Noop
 from slipway.package.build import build_package
@@ -122,12 +123,14 @@ def make_services(database: Database, directory: Path, driver: SimulatedDriver, 
     lifecycle = RecordedLifecycle(database, vault, drivers, management)
     actions = drivers.actions() | management.actions()
     worker = Worker(database, lifecycle, actions)
+    nowhere: Any = None  # no VNF here is a cluster
     values: dict[str, Any] = {
         "database": database,
         "vault": vault,
         "lcm": Lcm(database, vault, lifecycle, drivers, management, actions, bell=worker),
         "onboarding": Onboarding(database, directory / "packages"),
         "vims": VimRegistry(database, vault, drivers),
+        "clusters": StandingClusters(database, vault, nowhere, ()),
         "drivers": drivers,
         "token": TOKEN,
         "base_url": BASE_URL,

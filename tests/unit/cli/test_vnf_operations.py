@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from slipway.cli.paths import INSTANCES, OPERATIONS, PLANS, STEPS
+from slipway.cli.paths import INSTANCES, OPERATIONS, PACKAGES, PLANS, STEPS
 from tests.unit.cli.conftest import Slipway
 from tests.unit.cli.scripted_server import ID, ScriptedServer
 from tests.unit.cli.test_vnf import VNF
@@ -47,7 +47,7 @@ def accepting(server: ScriptedServer) -> ScriptedServer:
     server.answer(f"GET {INSTANCES}", [VNF])
     server.answer(f"GET {INSTANCES}/{ID}", VNF, ETag='"7"')
     location = f"http://elsewhere{OPERATIONS}/{OPERATION}"
-    for action in ("instantiate", "terminate", "scale", "heal"):
+    for action in ("instantiate", "terminate", "scale", "heal", "change_vnfpkg"):
         server.answer(f"POST {INSTANCES}/{ID}/{action}", None, 202, Location=location)
     server.answer(f"PATCH {INSTANCES}/{ID}", None, 202, Location=location)
     server.answer(f"POST {PLANS}", PLAN)
@@ -103,6 +103,19 @@ def test_options_become_the_standards_request(
 
     assert result.exit_code == 0, result.output
     assert completing.sent(f"POST {INSTANCES}/{ID}/{args[0]}") == [body]
+
+
+def test_a_package_is_changed_to_by_the_name_it_was_given(completing: ScriptedServer, slipway: Slipway) -> None:
+    package = {"id": "p2", "vnfdId": "d2", "onboardingState": "ONBOARDED", "userDefinedData": {"name": "cluster-2"}}
+    completing.answer(f"GET {PACKAGES}", [package])
+    result = slipway("vnf", "change-package", "mycluster", "--package", "cluster-2", "--param", "n=3")
+    assert result.exit_code == 0, result.output
+    wanted = {"vnfdId": "d2", "additionalParams": {"n": 3}}
+    assert completing.sent(f"POST {INSTANCES}/{ID}/change_vnfpkg") == [wanted]
+    shown = slipway("vnf", "change-package", "mycluster", "--package", "cluster-2", "--plan")
+    assert shown.exit_code == 0, shown.output
+    asked = {"vnfInstanceId": ID, "operation": "CHANGE_VNFPKG", "request": {"vnfdId": "d2"}}
+    assert completing.sent(f"POST {PLANS}") == [asked]
 
 
 def test_options_go_before_files(completing: ScriptedServer, slipway: Slipway, tmp_path: Path) -> None:

@@ -6,4 +6,7 @@ echo "machine $(uname -m)"
 for bin in /opt/kubernetes/*/bin; do
     [ ! -x "$bin/kubeadm" ] || echo "version $(basename "$(dirname "$bin")")"
 done
+for program in conntrack iptables mount ip; do
+    command -v "$program" >/dev/null || echo "missing $program"
+done
 ip -o address show | awk -v wanted="$1" '{ split($4, part, "/"); if (part[1] == wanted) print "interface", $2, part[2] }'

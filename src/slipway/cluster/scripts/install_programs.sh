@@ -125,8 +125,13 @@ place() { # NAME SHA256 URL
     containerd) all_of "$2" /usr/local/bin; containerd_units ;;
     *) echo "nobody knows where $1 belongs" >&2; exit 64 ;;
     esac
-    touch "$files/$2.done"
-    rm -f "$files/$2"
+}
+
+finish() { # NAME SHA256 URL
+    if [ "$1" != images ]; then
+        touch "$files/$2.done"
+        rm -f "$files/$2"
+    fi
 }
 
 each() { # FUNCTION NAME SHA256 URL...
@@ -140,3 +145,4 @@ each() { # FUNCTION NAME SHA256 URL...
 
 each check "$@"
 each place "$@"
+each finish "$@"

@@ -17,7 +17,9 @@ if [ -f /etc/slipway/hosts ]; then
 fi
 systemctl daemon-reload
 systemctl enable --quiet containerd kubelet
-if [ "$restart" = yes ] || ! systemctl is-active --quiet containerd; then systemctl restart containerd; fi
+# Also when somebody wrote the files and did not live to restart it.
+newer=$(find /etc/containerd/config.toml /etc/systemd/system/containerd.service.d -cnewer /run/containerd/containerd.sock 2>/dev/null) || true
+if [ "$restart" = yes ] || [ -n "$newer" ] || ! systemctl is-active --quiet containerd; then systemctl restart containerd; fi
 for second in $(seq 60); do
     ! ctr version >/dev/null 2>&1 || exit 0
     sleep 1

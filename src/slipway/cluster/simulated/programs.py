@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from slipway.cluster.simulated import etcd, kubeadm, upgrade
+from slipway.cluster.simulated import etcd, kubeadm, own_script, sources, upgrade
 from slipway.cluster.simulated.cluster import find_cluster, has_quorum
 from slipway.cluster.simulated.host import VERSIONS, Host
 from slipway.cluster.simulated.wires import HAPROXY, api_server_at, prefix_at, virtual_address_of
@@ -109,6 +109,17 @@ def _curl(run: Run) -> Result:
     return DONE
 
 
+def _host_name(host: Host, name: str) -> Result:
+    host.write("/etc/hostname", name)
+    return DONE
+
+
+def _helm_version(run: Run) -> Result:
+    """A program is a text here: Helm's is its version."""
+    helm = run.host.files.get(own_script.HELM)
+    return Result(0, helm.content, b"") if helm else Result(NOT_FOUND, b"", b"there is no helm\n")
+
+
 def _printed(lines: Sequence[str]) -> Result:
     return Result(0, "".join(f"{line}\n" for line in lines).encode(), b"")
 
@@ -127,5 +138,16 @@ SCRIPTS: dict[str, Callable[[Run], Result]] = {
     "upgrade": lambda run: upgrade.upgrade(run.db, run.host, *run.arguments),
     "restart_kubelet": lambda run: upgrade.restart_kubelet(run.db, run.host, *run.arguments),
     "etcd": lambda run: etcd.ask(run.db, run.host, *run.arguments),
+    "distribution": lambda run: _printed(["debian"]),
+    "packages": lambda run: sources.packages(run.host, *run.arguments),
+    "absent_files": lambda run: sources.absent(run.host, run.arguments),
+    "receive": lambda run: sources.receive(run.host, run.arguments[0], run.arguments[1], run.stdin),
+    "install_programs": lambda run: sources.install_programs(run.host, run.arguments),
+    "import_file": lambda run: sources.import_file(run.host, *run.arguments),
+    "host_name": lambda run: _host_name(run.host, *run.arguments),
+    "private_directory": lambda run: DONE,
+    "remove_directory": lambda run: own_script.remove(run.host, *run.arguments),
+    "own_script": lambda run: own_script.run(run.db, run.host, run.arguments[0]),
+    "helm_version": _helm_version,
     "etcd_health": lambda run: etcd.healthy(run.db, run.host, list(run.arguments)),
 }

@@ -7,7 +7,19 @@ from functools import partial
 from typing import Any
 
 from slipway.cluster.steps import arguments as args
-from slipway.cluster.steps import balance, bootstrap, etcd, network, nodes, prepare, proof, registration, upgrade
+from slipway.cluster.steps import (
+    balance,
+    bootstrap,
+    etcd,
+    helm,
+    network,
+    nodes,
+    prepare,
+    proof,
+    registration,
+    scripted,
+    upgrade,
+)
 from slipway.cluster.steps.world import World
 from slipway.model.action import Action, StepContext
 from slipway.model.machine import Outcome
@@ -28,6 +40,9 @@ def all_of(world: World) -> tuple[Action[Any], ...]:
         action(args.Balance, balance.balance),
         action(args.Init, bootstrap.init, seconds=1200.0),
         action(args.Join, bootstrap.join, bootstrap.unjoin, seconds=1200.0),
+        action(args.Name, scripted.name),
+        action(args.Script, scripted.script, bootstrap.unjoin, seconds=3600.0),
+        action(args.Helm, helm.helm, seconds=2400.0),
         action(args.Ready, nodes.ready, seconds=400.0),
         action(args.Network, network.network),
         action(args.Smoke, proof.smoke, seconds=600.0),

@@ -37,6 +37,33 @@ class Join(Arguments, frozen=True, kw_only=True):
     kept: bool
 
 
+class Name(Arguments, frozen=True, kw_only=True):
+    """The machine is called as its node will be."""
+
+    node: Node
+
+
+class Script(Arguments, frozen=True, kw_only=True):
+    """The package's own script in place of our work. `first`: it begins the cluster. `kept` as in Join."""
+
+    node: Node
+    site: Site
+    path: str
+    first: bool
+    kept: bool
+    setup: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Helm(Arguments, frozen=True, kw_only=True):
+    """On a master: as an archive or program that `given` names, in the request's words, or by the package's script."""
+
+    node: Node
+    site: Site
+    given: dict[str, Any] = msgspec.field(default_factory=dict)
+    path: str | None = None
+    setup: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
 class Ready(Arguments, frozen=True, kw_only=True):
     node: Node
     site: Site
@@ -50,7 +77,10 @@ class Network(Arguments, frozen=True, kw_only=True):
 
 
 class Smoke(Arguments, frozen=True, kw_only=True):
+    """`foreign`: somebody else made the nodes, so which images they have is to be seen."""
+
     site: Site
+    foreign: bool = False
 
 
 class Register(Arguments, frozen=True, kw_only=True):

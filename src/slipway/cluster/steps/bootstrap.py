@@ -42,7 +42,7 @@ TICKET_LIFE = timedelta(hours=2)
 async def init(world: World, args: Init, ctx: StepContext) -> Outcome:
     """A second call finds the job of the first, running or done."""
     hands = await world.reach.hands(args.node, ctx)
-    shape = await _shape(hands, args.node, args.site, ctx)
+    shape = await cluster_shape(hands, args.node, args.site, ctx)
     ticket = JoinTicket(token=Secret(new_token()), ca_cert_hashes=())
     documents = init_documents(shape, await _node_shape(args.node, ctx), ticket)
     await hands.put(CONFIG, as_yaml(documents), sudo=True)
@@ -53,13 +53,13 @@ async def init(world: World, args: Init, ctx: StepContext) -> Outcome:
 async def join(world: World, args: Join, ctx: StepContext) -> Outcome:
     hands = await world.reach.hands(args.node, ctx)
     async with world.reach.api(args.site, ctx) as api:
-        shape = await _shape(hands, args.node, args.site, ctx)
+        shape = await cluster_shape(hands, args.node, args.site, ctx)
         token = await make_token(api, TICKET_LIFE)
         try:
             ticket = JoinTicket(
                 token=Secret(token),
                 ca_cert_hashes=(ca_hash(await cluster_ca(api)),),
-                certificate_key=await _uploaded(world, args.site, shape, ctx) if args.node.master else None,
+                certificate_key=await uploaded(world, args.site, shape, ctx) if args.node.master else None,
             )
             shaped = await _node_shape(args.node, ctx)
             documents = join_documents(shape, shaped, ticket, control_plane=args.node.master)
@@ -87,7 +87,7 @@ async def unjoin(world: World, args: Join, ctx: StepContext) -> Outcome:
     return Outcome()
 
 
-async def _shape(hands: Hands, node: Node, site: Site, ctx: StepContext) -> ClusterShape:
+async def cluster_shape(hands: Hands, node: Node, site: Site, ctx: StepContext) -> ClusterShape:
     first = await address_of(site.masters[0], ctx)
     chosen: Version = kubernetes_version(await facts_of(hands, await address_of(node, ctx)), site, node)
     return ClusterShape(
@@ -105,7 +105,7 @@ async def _node_shape(node: Node, ctx: StepContext) -> NodeShape:
     return NodeShape(name=node.name, address=await address_of(node, ctx), taints=node.taints)
 
 
-async def _uploaded(world: World, site: Site, shape: ClusterShape, ctx: StepContext) -> Secret:
+async def uploaded(world: World, site: Site, shape: ClusterShape, ctx: StepContext) -> Secret:
     """The masters' shared certificates, put into the cluster under a new key."""
     key = Secret(secrets.token_hex(32))
     master = await etcd.living_master(world, site, ctx)

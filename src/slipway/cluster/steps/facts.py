@@ -14,7 +14,7 @@ from slipway.model.errors import StepError
 
 @dataclass(frozen=True)
 class Facts:
-    """`versions` are those that can be chosen from; `interface` carries the cluster's traffic."""
+    """`versions` can be chosen from; `interface` carries the cluster's traffic; `missing` are the system's programs."""
 
     machine: str | None = None
     kubeadm: str | None = None
@@ -22,6 +22,7 @@ class Facts:
     interface: str | None = None
     prefix: int | None = None
     versions: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 async def facts_of(hands: Hands, address: str) -> Facts:
@@ -36,6 +37,7 @@ async def facts_of(hands: Hands, address: str) -> Facts:
         interface=interface[0] if interface else None,
         prefix=int(interface[1]) if len(interface) > 1 else None,
         versions=tuple(rest[0] for name, *rest in words if name == "version" and rest),
+        missing=tuple(rest[0] for name, *rest in words if name == "missing" and rest),
     )
 
 

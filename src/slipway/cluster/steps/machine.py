@@ -22,9 +22,9 @@ async def run(hands: Hands, name: str, *arguments: str, stdin: bytes | None = No
     return await hands.run(line(name, *arguments), sudo=True, stdin=stdin, limit=limit, told=name.replace("_", " "))
 
 
-async def run_named(hands: Hands, name: str, *arguments: str, limit: float) -> Result:
-    """A long one, which goes on without us and is found again."""
-    return await hands.run_named(name.replace("_", "-"), line(name, *arguments), sudo=True, limit=limit)
+async def run_named(hands: Hands, name: str, *arguments: str, limit: float, job: str | None = None) -> Result:
+    """A long one, which goes on without us and is found again: by the script's name, or by another one."""
+    return await hands.run_named(job or name.replace("_", "-"), line(name, *arguments), sudo=True, limit=limit)
 
 
 def line(name: str, *arguments: str) -> list[str]:

@@ -47,7 +47,7 @@ async def install_packages(
 
 
 def repository_files(source: SourceParameters, key: bytes | None) -> dict[str, str | bytes]:
-    """apt's list of the one repository, and the key that must have signed it. Without either, the machine's own keys."""
+    """apt's list of the repository, and the key that must have signed it. Without either, the machine's own keys."""
     options, keyring = "", {}
     if key is not None:
         path = f"{KEYRING}.{'asc' if key.lstrip().startswith(b'-----BEGIN PGP') else 'gpg'}"  # apt goes by the name

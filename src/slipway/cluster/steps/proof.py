@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from slipway.cluster.containerd_config import DEFAULT_REPOSITORY
 from slipway.cluster.steps.arguments import Smoke
 from slipway.cluster.steps.world import World
@@ -15,20 +17,30 @@ from slipway.model.machine import Outcome
 NAMESPACE = "kube-system"
 POD = "slipway-smoke"
 SECONDS = 240.0
+PAUSE = re.compile(r"/pause:[\w.-]+$")
 
 
 async def smoke(world: World, args: Smoke, ctx: StepContext) -> Outcome:
     async with world.reach.api(args.site, ctx) as api:
         await deployment_available(api, NAMESPACE, "coredns", SECONDS)
-        await api.apply(_pod(await _version(api), args.site.image_repository))
+        await api.apply(_pod(await _image(api, args)))
         await pod_running(api, NAMESPACE, POD, SECONDS)
         await api.delete(paths.pod(NAMESPACE, POD), grace=0)
     return Outcome()
 
 
-def _pod(running: Version, image_repository: str | None) -> Object:
-    """The image that every node has for its pods' sandboxes. It may run on a master too, where there are no workers."""
-    image = f"{image_repository or DEFAULT_REPOSITORY}/pause:{running.needs.pause}"
+async def _image(api: KubeApi, args: Smoke) -> str:
+    """The one that every node has for its pods' sandboxes. Of nodes that others made, one that a node tells of."""
+    if args.foreign:
+        told = [name for node in await api.list("/api/v1/nodes") for one in node.get("status", {}).get("images", ())
+                for name in one.get("names", ())]  # fmt: skip
+        if found := next((name for name in told if PAUSE.search(name)), None):
+            return str(found)
+    return f"{args.site.image_repository or DEFAULT_REPOSITORY}/pause:{(await _version(api)).needs.pause}"
+
+
+def _pod(image: str) -> Object:
+    """It may run on a master too, where there are no workers."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",

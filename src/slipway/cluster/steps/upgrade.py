@@ -8,7 +8,7 @@ from slipway.cluster.recorded import goes_to, has_version
 from slipway.cluster.site import Site
 from slipway.cluster.steps.arguments import Examine, Record, Restart, Uncordon, Upgrade
 from slipway.cluster.steps.facts import facts_of, kubernetes_version
-from slipway.cluster.steps.machine import address_of, line, run
+from slipway.cluster.steps.machine import address_of, run, run_named
 from slipway.cluster.steps.world import World
 from slipway.cluster.versions import Version, refuse_node, refuse_upgrade, version
 from slipway.kube.nodes import find_node, kubelet_version, node_is_ready
@@ -42,9 +42,9 @@ async def upgrade(world: World, args: Upgrade, ctx: StepContext) -> Outcome:
     hands = await world.reach.hands(args.node, ctx)
     new = _wanted(args.site)
     how = "apply" if args.first else "node"
-    name = f"upgrade-{how}-{new}".replace(".", "-")
+    job = f"upgrade-{how}-{new}".replace(".", "-")
     try:
-        await hands.run_named(name, line("upgrade", str(new), how), limit=UPGRADE_SECONDS, sudo=True)
+        await run_named(hands, "upgrade", str(new), how, limit=UPGRADE_SECONDS, job=job)
     except StepError as error:
         if error.temporary:
             raise

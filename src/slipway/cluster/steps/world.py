@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -91,6 +91,10 @@ class Files(Protocol):
 
     async def read(self, instance_id: str, path: str) -> bytes:
         """StepError when there is none."""
+        ...
+
+    def pieces(self, instance_id: str, path: str) -> AsyncIterator[bytes]:
+        """The same for one that may be too large to be held as a whole."""
         ...
 
 

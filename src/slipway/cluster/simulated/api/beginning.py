@@ -74,12 +74,6 @@ def register_static_pods(store: ObjectStore, node: str) -> None:
             run(store, store.add(POD, {"metadata": metadata, "spec": {"nodeName": node, "hostNetwork": True}}))
 
 
-def remove_static_pods(store: ObjectStore, node: str) -> None:
-    for component in STATIC:
-        if pod := store.find(POD, SYSTEM, f"{component}-{node}"):
-            store.remove(POD, pod)
-
-
 def _add_token(store: ObjectStore, token: str) -> None:
     identifier, secret = token.split(".")
     until = (datetime.now(UTC) + TICKET_LIFE).strftime("%Y-%m-%dT%H:%M:%SZ")

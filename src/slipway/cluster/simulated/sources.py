@@ -1,0 +1,69 @@
+"""Packages and files on a simulated host. A program is a text there: kubeadm's is its version."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+from slipway.cluster.simulated.host import Host
+from slipway.cluster.versions import SYNTAX
+from slipway.remote.output import Result
+
+LIST = "/etc/apt/sources.list.d/slipway-kubernetes.list"
+FILES = "/var/lib/slipway/files"
+DONE = Result(0, b"", b"")
+
+
+def packages(host: Host, version: str) -> Result:
+    if LIST not in host.files:
+        return Result(100, b"", b"E: Unable to locate package kubelet\n")
+    host.version = version
+    return DONE
+
+
+def absent(host: Host, digests: Sequence[str]) -> Result:
+    there = [digest for digest in digests if not {_place(digest), _place(digest, ".done")} & host.files.keys()]
+    return Result(0, "".join(f"{digest}\n" for digest in there).encode(), b"")
+
+
+def receive(host: Host, digest: str, offset: str, piece: bytes) -> Result:
+    before = host.files.get(_place(digest, ".part"))
+    host.write(_place(digest, ".part"), (before.content if before else b"")[: int(offset)] + piece)
+    return DONE
+
+
+def install_programs(host: Host, arguments: Sequence[str]) -> Result:
+    """As the script: all are checked before any is in place. What a URL brings is always the right file."""
+    for name, digest, url in _files(arguments):
+        sent = host.files.pop(_place(digest, ".part"), None)
+        if url != "-" or _place(digest, ".done") in host.files:
+            continue
+        found = hashlib.sha256(sent.content if sent else b"").hexdigest()
+        if found != digest:
+            said = f"{name} is not the file that was meant: its SHA-256 digest is {found}, and {digest} was expected\n"
+            return Result(65, b"", said.encode())
+        host.write(_place(digest), sent.content if sent else b"")
+    for name, digest, _ in _files(arguments):
+        program = host.files.get(_place(digest))
+        if name != "images":
+            host.write(_place(digest, ".done"), b"")
+            host.files.pop(_place(digest), None)
+        if program and name == "kubeadm" and SYNTAX.fullmatch(program.content.decode()):
+            host.version = program.content.decode()
+        if program and name == "helm":
+            host.write("/usr/local/bin/helm", program.content, 0o755)
+    return DONE
+
+
+def import_file(host: Host, digest: str) -> Result:
+    host.files.pop(_place(digest), None)
+    host.write(_place(digest, ".done"), b"")
+    return DONE
+
+
+def _place(digest: str, ending: str = "") -> str:
+    return f"{FILES}/{digest}{ending}"
+
+
+def _files(arguments: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    return zip(arguments[::3], arguments[1::3], arguments[2::3], strict=True)

@@ -1,0 +1,48 @@
+"""Helm on a master: its archive or program, checked by its digest, or the package's own script. It must answer then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slipway.cluster.reading import read
+from slipway.cluster.source_parameters import HelmParameters
+from slipway.cluster.steps.arguments import Helm
+from slipway.cluster.steps.machine import run
+from slipway.cluster.steps.own_script import run_own_script
+from slipway.cluster.steps.program_files import install_programs
+from slipway.cluster.steps.proxy import proxy_variables, tell_scripts
+from slipway.cluster.steps.world import World
+from slipway.model.action import StepContext
+from slipway.model.errors import StepError
+from slipway.model.machine import Outcome
+
+SCRIPT_SECONDS = 900.0
+
+
+@dataclass(frozen=True)
+class HelmFile:
+    url: str | None
+    path: str | None
+    sha256: str
+    name: str = "helm"
+
+
+async def helm(world: World, args: Helm, ctx: StepContext) -> Outcome:
+    hands = await world.reach.hands(args.node, ctx)
+    proxy = await proxy_variables(args.setup, args.site, ctx)
+    wanted = None
+    if args.path is not None:
+        lower = {name.lower(): value for name, value in proxy.items()}
+        await run_own_script(world, hands, args.path, [], lower, ctx, job="helm-script", limit=SCRIPT_SECONDS)
+    else:
+        given = read(HelmParameters, args.given, "helm")
+        wanted = given.version
+        await tell_scripts(hands, proxy)
+        await install_programs(world, hands, [HelmFile(given.url, given.path, given.sha256 or "")], ctx)
+    found = (await run(hands, "helm_version")).text.strip()
+    if wanted is not None and found.removeprefix("v") != wanted.removeprefix("v"):
+        raise StepError(
+            f"{args.node.slot} has Helm {found or '(which tells no version)'}, and {wanted} is wanted.",
+            cure="name the archive of that version, or another helm.version.",
+        )
+    return Outcome()

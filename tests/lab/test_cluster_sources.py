@@ -1,0 +1,186 @@
+"""Real clusters whose programs come from elsewhere: packages, files, and a script of the package's own."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway.cluster.steps.machine import line
+from slipway.kube.waiting import pod_running
+from slipway.vim.sandbox.connection import LOCAL
+from slipway.vim.sandbox.engines import Engines
+from slipway.vim.sandbox.image.kubernetes import programs
+from slipway.vim.sandbox.image.kubernetes.oci import Image, layer_of, write_archive
+from slipway.vim.sandbox.image.kubernetes.versions import RELEASES
+from slipway.vim.sandbox.image.kubernetes.workshop import Workshop
+from slipway.vim.sandbox.places import default_cache
+from tests.functional.next_package import next_package
+from tests.lab.cluster_lab import SAMPLE, ClusterLab, parameters
+from tests.lab.file_server import PASSWORD, USER, Server, serving
+
+VERSION = "1.33.13"
+CIDR, GATEWAY = "10.207.77.0/24", "10.207.77.1"
+REPOSITORY_MAKER = Path(__file__).parents[2] / "lab" / "kubernetes" / "packages"
+ONE_WORKER = {
+    "min_number_of_instances: 2": "min_number_of_instances: 1",
+    "number_of_instances: 2": "number_of_instances: 1",
+    "dhcp_enabled: true": f"dhcp_enabled: true\n                cidr: {CIDR}",
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    lab: ClusterLab
+    server: Server
+    programs: dict[str, Path]
+
+    @property
+    def place(self) -> str:
+        return f"{GATEWAY}:{self.server.server_address[1]}"
+
+    def file(self, name: str, **more: str) -> dict[str, str]:
+        """An entry of source.files, by URL unless told otherwise."""
+        given = {"name": name, "sha256": digest(self.programs[name]), **more}
+        return given if "path" in more else {"url": f"http://{self.place}/{name}", **given}
+
+
+@pytest.fixture
+def setting(tmp_path: Path, kubernetes_engines: Engines) -> Iterator[Setting]:
+    workshop = Workshop(default_cache() / "kubernetes", print)
+    found = workshop.kubernetes(RELEASES[VERSION]).files
+    web = tmp_path / "web"
+    subprocess.run([sys.executable, REPOSITORY_MAKER, VERSION, web / "apt"], check=True)
+    pause = layer_of(tmp_path / "proof.zst", {"pause": workshop.built(programs.pause())})
+    proof = Image("registry.slipway.test/proof:1", [pause], {"Entrypoint": ["/pause"]})
+    tree = next_package(SAMPLE, tmp_path, "from-elsewhere", words=ONE_WORKER)
+    (tree / "Files").mkdir()
+    (tree / "Files" / "key.asc").write_bytes((web / "apt" / "key.asc").read_bytes())
+    (tree / "Files" / "kubeadm").write_bytes(found["kubeadm"].read_bytes())
+    write_archive(tree / "Files" / "images.tar", [proof])
+    (web / "kubectl").symlink_to(found["kubectl"])
+    (web / "kubelet").symlink_to(found["kubelet"])
+    lab = ClusterLab(tmp_path / "data", kubernetes_engines)
+    try:
+        lab.vnfd = lab.onboard(tree)
+        with serving(GATEWAY, web, {"proof:1": proof}) as server:
+            yield Setting(lab, server, {**found, "images": tree / "Files" / "images.tar"})
+    finally:
+        lab.kill()
+
+
+def test_programs_come_from_packages_and_from_files(setting: Setting, capsys: pytest.CaptureFixture[str]) -> None:
+    for stage in (
+        built_from_packages,
+        a_pod_pulls_from_a_registry_that_wants_a_login,
+        a_wrong_digest_is_refused_and_leaves_nothing,
+        a_worker_from_files,
+        what_cannot_be_fetched_is_named,
+    ):
+        begun = time.monotonic()
+        stage(setting)
+        with capsys.disabled():
+            print(f"\n  {stage.__name__.replace('_', ' ')}: {time.monotonic() - begun:.0f} s", end="", flush=True)
+    setting.lab.run("terminate", {"terminationType": "FORCEFUL"})
+
+
+def built_from_packages(setting: Setting) -> None:
+    lab = setting.lab
+    lab.create()
+    source = {"kind": "packages", "repository": f"http://{setting.place}/apt", "signing_key_path": "Files/key.asc"}
+    registry = {"connection_type": 0, "server": setting.place, "username": USER, "password": PASSWORD}
+    asked = parameters(source=source, kubernetes_version=VERSION, private_registry_connection_info=[registry])
+    lab.run("instantiate", {"flavourId": "simple", "additionalParams": asked}, within=900)
+    assert lab.nodes() == {"masternode-0": True, "workernode-0": True}
+    for slot in lab.machines():
+        assert lab.inside(slot, "dpkg-query", "--search", "/usr/bin/kubeadm").startswith("kubeadm:")
+        assert lab.inside(slot, "apt-mark", "showhold").split() == ["kubeadm", "kubectl", "kubelet"]
+        assert lab.inside(slot, "kubelet", "--version").strip() == f"Kubernetes v{VERSION}"
+
+
+def a_pod_pulls_from_a_registry_that_wants_a_login(setting: Setting) -> None:
+    lab = setting.lab
+    assert lab.inside("workerNode-0", "stat", "-c", "%a %U", "/etc/containerd/config.toml").split() == ["600", "root"]
+    pod: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "proof", "namespace": "default"},
+        "spec": {"containers": [{"name": "proof", "image": f"{setting.place}/proof:1"}]},
+    }
+    lab.kube(lambda api: api.apply(pod))
+    lab.kube(lambda api: pod_running(api, "default", "proof", 90))
+    assert any(path.startswith("/v2/proof/blobs/") for path in setting.server.asked)
+
+
+def a_wrong_digest_is_refused_and_leaves_nothing(setting: Setting) -> None:
+    lab = setting.lab
+    wrong = [
+        setting.file("kubelet"),
+        setting.file("kubectl", sha256="b" * 64),
+        setting.file("kubeadm", path="Files/kubeadm"),
+    ]
+    operation = lab.run("scale", lab.scale("SCALE_OUT", additionalParams=from_files(wrong)), "FAILED_TEMP")
+    detail = operation["error"]["detail"]
+    assert (
+        f"kubectl is not the file that was meant: its SHA-256 digest is {digest(setting.programs['kubectl'])}" in detail
+    )
+    assert f"and {'b' * 64} was expected" in detail
+    lab.decide(operation["id"], "rollback", "ROLLED_BACK")
+    assert lab.nodes() == {"masternode-0": True, "workernode-0": True}
+
+
+def a_worker_from_files(setting: Setting) -> None:
+    """Partly from URLs, partly from the package: more than a step could hold at once."""
+    lab = setting.lab
+    of_package = [setting.file("kubeadm", path="Files/kubeadm"), setting.file("images", path="Files/images.tar")]
+    asked = from_files([setting.file("kubelet"), setting.file("kubectl"), *of_package])
+    lab.run("scale", lab.scale("SCALE_OUT", additionalParams=asked))
+    assert lab.nodes()["workernode-1"]
+    assert digest_on(lab, "workerNode-1", "/usr/bin/kubeadm") == digest(setting.programs["kubeadm"])
+    assert digest_on(lab, "workerNode-1", "/usr/bin/kubelet") == digest(setting.programs["kubelet"])
+    assert "registry.slipway.test/proof:1" in lab.inside("workerNode-1", "ctr", "-n", "k8s.io", "images", "ls", "-q")
+    left = lab.inside("workerNode-1", "ls", "/var/lib/slipway/files").split()
+    assert sorted(left) == sorted(f"{entry['sha256']}.done" for entry in asked[KEY]["source"]["files"])
+
+
+def what_cannot_be_fetched_is_named(setting: Setting) -> None:
+    lab, before = setting.lab, digest_on(setting.lab, "workerNode-1", "/usr/bin/kubectl")
+    for url in (
+        f"http://{GATEWAY}:9/kubectl",
+        f"http://{setting.place}/nothing",
+        f"http://{setting.place}/elsewhere/passwd",
+    ):
+        code, printed = _execute(lab, "workerNode-1", line("install_programs", "kubectl", "c" * 64, url))
+        assert code != 0
+        assert f"kubectl can't be fetched from {url}" in printed
+    assert digest_on(lab, "workerNode-1", "/usr/bin/kubectl") == before
+    assert "c" * 64 not in lab.inside("workerNode-1", "ls", "/var/lib/slipway/files")
+
+
+KEY = "k8s_cluster_installation_param"
+
+
+def from_files(files: list[dict[str, str]]) -> dict[str, Any]:
+    """Over what is stored: the repository goes."""
+    return {KEY: {"source": {"kind": "files", "files": files, "repository": None, "signing_key_path": None}}}
+
+
+def digest(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def digest_on(lab: ClusterLab, slot: str, path: str) -> str:
+    return lab.inside(slot, "sha256sum", path).split()[0]
+
+
+def _execute(lab: ClusterLab, slot: str, command: list[str]) -> tuple[int, str]:
+    machine = lab.machines()[slot]["computeResource"]["resourceId"]
+    return lab.engines.hands(LOCAL).engine.execute(machine, command)

@@ -1,0 +1,81 @@
+"""A real cluster goes from one minor version of Kubernetes to the next, and nobody who uses it has to notice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from slipway.kube.nodes import kubelet_version
+from slipway.kube.waiting import deployment_available
+from slipway.vim.sandbox.engines import Engines
+from tests.functional.next_package import next_package
+from tests.lab.cluster_lab import INSTANCES, SAMPLE, ClusterLab, budget, parameters, web, web_never_silent
+from tests.lab.conftest import VERSIONS
+
+OLD, NEW = VERSIONS
+
+
+@pytest.fixture
+def lab(tmp_path: Path, kubernetes_engines: Engines) -> Iterator[ClusterLab]:
+    lab = ClusterLab(tmp_path / "data", kubernetes_engines)
+    try:
+        yield lab
+    finally:
+        lab.kill()
+
+
+def test_a_cluster_is_upgraded_although_slipway_is_killed_in_the_middle(
+    lab: ClusterLab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for stage in (built, upgraded_while_the_web_answers, grown_at_the_new_version):
+        begun = time.monotonic()
+        stage(lab, tmp_path)
+        with capsys.disabled():
+            print(f"\n  {stage.__name__.replace('_', ' ')}: {time.monotonic() - begun:.0f} s", end="", flush=True)
+    lab.run("terminate", {"terminationType": "FORCEFUL"})
+
+
+def built(lab: ClusterLab, _: Path) -> None:
+    lab.create()
+    lab.run("instantiate", {"flavourId": "simple", "additionalParams": parameters(kubernetes_version=OLD)})
+    for manifest in (*web(), budget(1)):
+        lab.kube(lambda api, manifest=manifest: api.apply(manifest))  # type: ignore[misc]
+    lab.kube(lambda api: deployment_available(api, "default", "web", 120))
+    assert versions(lab) == {"masternode-0": OLD, "workernode-0": OLD, "workernode-1": OLD}
+
+
+def upgraded_while_the_web_answers(lab: ClusterLab, directory: Path) -> None:
+    new = lab.onboard(next_package(SAMPLE, directory, "the-next-package", image=NEW, words={}))
+    before = lab.machines()
+    with web_never_silent(lab, "workerNode-0"):
+        operation = lab.begin("change_vnfpkg", {"vnfdId": new})
+        lab.until_step(operation, "upgrade masterNode-0")
+        time.sleep(20)  # well into what kubeadm does
+        assert lab.inside("masterNode-0", "pgrep", "--full", "kubeadm upgrade apply")
+        lab.kill()
+        lab.start()
+        lab.ended(operation, within=1500)
+    assert versions(lab) == {"masternode-0": NEW, "workernode-0": NEW, "workernode-1": NEW}
+    assert lab.machines() == before
+    record = lab.http.get(f"{INSTANCES}/{lab.vnf}").json()
+    assert record["vnfdId"] == new
+    assert record["instantiatedVnfInfo"]["metadata"]["kubernetesVersion"] == NEW
+    assert lab.health()["problems"] == []
+    found = lab.http.post(f"/slipway/v1/vims/kubernetes_vim_{lab.vnf}/check").json()
+    assert found == {"ok": True, "detail": f"Kubernetes v{NEW}: 3 nodes", "fault": None}
+
+
+def grown_at_the_new_version(lab: ClusterLab, _: Path) -> None:
+    """Although another one was asked for in the beginning."""
+    lab.run("scale", lab.scale("SCALE_OUT"))
+    assert versions(lab)["workernode-2"] == NEW
+    lab.web_answers("workerNode-2")
+    assert lab.health()["problems"] == []
+
+
+def versions(lab: ClusterLab) -> dict[str, str]:
+    nodes = lab.kube(lambda api: api.list("/api/v1/nodes"))
+    return {node["metadata"]["name"].rpartition("-")[0]: str(kubelet_version(node)).removeprefix("v") for node in nodes}
