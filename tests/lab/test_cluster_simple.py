@@ -73,10 +73,10 @@ def scaled_out_without_a_touch_on_the_others(lab: ClusterLab) -> None:
 
 
 def a_scale_out_that_fails_is_rolled_back_to_a_healthy_cluster(lab: ClusterLab) -> None:
-    wrong = {"k8s_cluster_installation_param": {"kubernetes_version": "1.29.0"}}
+    wrong = {"worker_node_password": "under the hills"}
     operation = lab.run("scale", lab.scale("SCALE_OUT", additionalParams=wrong), "FAILED_TEMP")
     assert "'prepare workerNode-4' on workerNode-4" in operation["error"]["detail"]
-    assert "1.29.0 is wanted" in operation["error"]["detail"]
+    assert "refused the login (tried: password)" in operation["error"]["detail"]
     lab.decide(operation["id"], "rollback", "ROLLED_BACK")
     assert "workerNode-4" not in lab.machines()
     assert "workernode-4" not in lab.nodes()

@@ -7,6 +7,8 @@ from typing import Any
 from slipway.cluster import plans, upgrade
 from slipway.cluster.checks import refuse_master_count
 from slipway.cluster.helm_plans import with_helm
+from slipway.cluster.parameters import NAME, PATH
+from slipway.cluster.recorded import recorded_version
 from slipway.cluster.roster import Roster, checked_of, masters, parameters_of, roster_of
 from slipway.cluster.scripted import scripted
 from slipway.cluster.steps import actions
@@ -40,6 +42,8 @@ class KubernetesDriver:
         if isinstance(request, InstantiateRequest | ScaleRequest | HealRequest | ChangePackageRequest):
             checked_of(situation, parameters_of(situation))
         upgrade.wanted_version(situation)
+        if isinstance(request, ScaleRequest | HealRequest):
+            _check_version(situation, request)
         if isinstance(request, ScaleRequest):
             _check_scale(situation, request)
         if isinstance(request, HealRequest) and request.vnfc_instance_id:
@@ -78,6 +82,17 @@ def _is_whole(roster: Roster) -> bool:
     if roster.staying:
         raise Unprocessable(f"vnfcInstanceId: {ALL_MASTERS}")
     return True
+
+
+def _check_version(situation: Situation, request: ScaleRequest | HealRequest) -> None:
+    """One that differs would build nodes that the cluster can't take."""
+    asked = (request.additional_params.get(NAME) or {}).get("kubernetes_version")
+    recorded = recorded_version(situation.instance.vnf)
+    if asked is not None and recorded is not None and parameters_of(situation).kubernetes_version != recorded:
+        raise BadRequest(
+            f"{PATH}.kubernetes_version: the cluster has Kubernetes {recorded}; leave it out, or change it with "
+            "change_vnfpkg."
+        )
 
 
 def _check_scale(situation: Situation, request: ScaleRequest) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
+from msgspec.structs import replace
 
 from slipway.cluster import plans
 from slipway.lcm.weaving import woven
@@ -179,6 +182,19 @@ def test_numbers_of_masters_that_can_not_work_are_refused(masters: int, way: Sca
     before = slots(masters, 2)
     with pytest.raises(BadRequest, match=told):
         DRIVER.check(situation(OperationType.SCALE, request, before, before, masters))
+
+
+def test_another_version_is_no_matter_of_scale_or_heal() -> None:
+    before = slots(1, 2)
+    other = {"k8s_cluster_installation_param": {"kubernetes_version": "1.34.4"}}
+    request = ScaleRequest(type=ScaleType.SCALE_OUT, aspect_id="worker_instance", additional_params=other)
+    now = situation(OperationType.SCALE, request, before, slots(1, 3), 1)
+    vnf = now.instance.vnf
+    assert vnf.instantiated_vnf_info
+    info = replace(vnf.instantiated_vnf_info, metadata={"kubernetesVersion": "1.33.13"})
+    there = dataclasses.replace(now, instance=replace(now.instance, vnf=replace(vnf, instantiated_vnf_info=info)))
+    with pytest.raises(BadRequest, match=r"the cluster has Kubernetes 1\.33\.13; leave it out, or change it"):
+        DRIVER.check(there)
 
 
 def test_the_vim_is_unregistered_before_the_machines_go_and_once() -> None:
