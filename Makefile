@@ -35,7 +35,8 @@ test: install  ## every test, on SQLite and PostgreSQL, and on real machines whe
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest -q -n $(WORKERS)
+	$(BIN)/pytest -q -n $(WORKERS) --ignore tests/lab
+	$(BIN)/pytest -q -n $(WORKERS) --maxschedchunk 1 tests/lab
 
 check: install  ## format, types, layers, unit tests on SQLite: the inner loop
 	$(BIN)/ruff format --check --quiet .

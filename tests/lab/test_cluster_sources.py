@@ -32,7 +32,7 @@ REPOSITORY_MAKER = Path(__file__).parents[2] / "lab" / "kubernetes" / "packages"
 ONE_WORKER = {
     "min_number_of_instances: 2": "min_number_of_instances: 1",
     "number_of_instances: 2": "number_of_instances: 1",
-    "dhcp_enabled: true\n\n": f"dhcp_enabled: true\n                cidr: {CIDR}\n\n",
+    "ipv4\n                dhcp_enabled": f"ipv4\n                cidr: {CIDR}\n                dhcp_enabled",
 }
 
 

@@ -24,13 +24,7 @@ from slipway.lcm.standing import (
 from slipway.lcm.wanted import wanted_at
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.errors import BadRequest, Unprocessable
-from slipway.model.instance import (
-    ExtVirtualLink,
-    InstantiatedVnfInfo,
-    ScaleInfo,
-    VimConnectionInfo,
-    VnfInstance,
-)
+from slipway.model.instance import ExtVirtualLink, InstantiatedVnfInfo, ScaleInfo, VimConnectionInfo, VnfInstance
 from slipway.model.merge import merge_patch
 from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
@@ -50,6 +44,7 @@ def check(situation: Situation, request: ChangePackageRequest) -> None:
     _check_levels(situation, info)
     _check_members(situation, info)
     check_links(request.ext_virtual_links, situation.flavour)
+    _check_moves(info, request)
     _connections(vnf, request)
 
 
@@ -111,6 +106,19 @@ def _check_members(situation: Situation, info: InstantiatedVnfInfo) -> None:
                 f"{count} members of VDU {name!r} at the present scale levels, and the VNF has {there[name]}; "
                 "scale or heal it first, or choose a package that keeps the number",
             )
+
+
+def _check_moves(info: InstantiatedVnfInfo, request: ChangePackageRequest) -> None:
+    """Ports that are there stay where they are: the VIM would leave them, and the record would be wrong."""
+    there = {cp.cpd_id for vnfc in info.vnfc_resource_info for cp in vnfc.vnfc_cp_info}
+    now = {cp.cpd_id: link.resource_id for link in links_of(info) for cp in link.ext_cps}
+    for at, link in enumerate(request.ext_virtual_links):
+        for cp in link.ext_cps:
+            if cp.cpd_id in there and now.get(cp.cpd_id) != link.resource_id:
+                raise BadRequest(
+                    f"extVirtualLinks[{at}].extCps: {cp.cpd_id!r} is connected to another network, and a change of the "
+                    "package moves no ports; name only connection points that the new VNFD adds."
+                )
 
 
 def _unfit(situation: Situation, what: str) -> Unprocessable:

@@ -81,13 +81,14 @@ class Hands:
         sudo: bool = False,
         env: Mapping[str, str] | None = None,
         check: bool = True,
+        told: str | None = None,
     ) -> Result:
         """Run a long command apart from the connection, once: whoever gives the same name finds it, or how it ended.
 
         A failure that is raised here frees the name, so that a retry runs the command again; a success stays until
         it is forgotten, and so does any end with `check=False`.
         """
-        return await jobs.run_named(self, name, argv, limit=limit, sudo=sudo, env=env, check=check)
+        return await jobs.run_named(self, name, argv, limit=limit, sudo=sudo, env=env, check=check, told=told)
 
     async def forget(self, name: str, *, sudo: bool = False, kill: bool = False) -> None:
         """Free the name of a job that has ended, or that is to be killed. Forgetting what is not there is no error."""

@@ -49,8 +49,9 @@ async def run_named(
     sudo: bool,
     env: Mapping[str, str] | None,
     check: bool,
+    told: str | None,
 ) -> Result:
-    told = f"{failure.told(argv)} (job {_checked(name)})"
+    told = f"{told or failure.told(argv)} (job {_checked(name)})"
     job = Job(name, command_line(argv, env=env), math.ceil(limit), sudo, told)
     try:
         async with asyncio.timeout(limit + MARGIN):

@@ -72,8 +72,9 @@ class SimulatedHands:
         sudo: bool = False,
         env: Mapping[str, str] | None = None,
         check: bool = True,
+        told: str | None = None,
     ) -> Result:
-        told, command = f"{failure.told(argv)} (job {_checked(name)})", command_line(argv, env=env)
+        told, command = f"{told or failure.told(argv)} (job {_checked(name)})", command_line(argv, env=env)
 
         def work(db: sqlite3.Connection, host: Host) -> Result:
             job = host.jobs.get(name)

@@ -12,10 +12,14 @@ from typing import Any
 
 import yaml
 
-from slipway.cluster.naming import API_PORT, host_and_port
+from slipway.cluster.naming import API_PORT, BALANCED_API_PORT, host_and_port
 from slipway.cluster.simulated import kubeadm
-from slipway.cluster.simulated.host import Host
-from slipway.cluster.simulated.wires import prefix_at
+from slipway.cluster.simulated.api import reactions
+from slipway.cluster.simulated.api.kinds import DAEMON_SET
+from slipway.cluster.simulated.api.nodes import CNI
+from slipway.cluster.simulated.api.objects import ObjectStore
+from slipway.cluster.simulated.host import Host, save_host
+from slipway.cluster.simulated.wires import HAPROXY, prefix_at
 from slipway.remote.output import Result
 
 CONFIG = "/etc/kubernetes/own.yaml"
@@ -32,7 +36,7 @@ def run(db: sqlite3.Connection, host: Host, directory: str) -> Result:
         host.write(HELM, "v3.19.0", 0o755)
         return Result(0, b"", b"")
     host.prepared = True
-    return _work(db, host, _options(given))
+    return _work(db, host, _options(given), balanced="ha_flag='True'" in given)
 
 
 def remove(host: Host, directory: str) -> Result:
@@ -41,24 +45,45 @@ def remove(host: Host, directory: str) -> Result:
     return Result(0, b"", b"")
 
 
-def _work(db: sqlite3.Connection, host: Host, options: dict[str, str]) -> Result:
+def _work(db: sqlite3.Connection, host: Host, options: dict[str, str], *, balanced: bool) -> Result:
     masters = options.get("-m", "").split(",")
     own = options.get("-w") or next(one for one in masters if prefix_at(db, host.machine, one) is not None)
     name = host.files["/etc/hostname"].content.decode()
     node = {"name": name, "kubeletExtraArgs": {"node-ip": own}}
     local = {"localAPIEndpoint": {"advertiseAddress": own}}
-    place = host_and_port(options["-i"] if "-w" in options else masters[0], API_PORT)
+    place = host_and_port(options["-i"], BALANCED_API_PORT if balanced else API_PORT)
+    if balanced and "-m" in options:
+        host.vip = options["-i"]
+        host.write(HAPROXY, "".join(f"server {one} {host_and_port(one, API_PORT)}\n" for one in masters))
+        save_host(db, host)
     if "-m" in options and own == masters[0]:
         cluster = {"controlPlaneEndpoint": place, "kubernetesVersion": f"v{host.version}"}
         _write(host, {"kind": "InitConfiguration", "nodeRegistration": node, **local},
                {"kind": "ClusterConfiguration", **cluster})  # fmt: skip
-        return kubeadm.init(db, host, CONFIG)
+        begun = kubeadm.init(db, host, CONFIG)
+        _set_up_network(db, host)
+        return begun
     ticket = {"token": options["-t"], "apiServerEndpoint": place, "caCertHashes": [f"sha256:{options['-s']}"]}
     document = {"kind": "JoinConfiguration", "nodeRegistration": node, "discovery": {"bootstrapToken": ticket}}
     if "-m" in options:
         document["controlPlane"] = {"certificateKey": options["-k"], **local}
     _write(host, document)
     return kubeadm.join(db, host, CONFIG)
+
+
+def _set_up_network(db: sqlite3.Connection, host: Host) -> None:
+    """The pods' network is the script's own affair."""
+    if host.cluster is None:
+        return
+    labels = {"app": "network"}
+    pod = {"hostNetwork": True, "tolerations": [{"operator": "Exists"}],
+           "volumes": [{"name": "cni", "hostPath": {"path": CNI}}]}  # fmt: skip
+    manifest = {
+        "metadata": {"name": "network", "namespace": "kube-system"},
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}},
+    }
+    store = ObjectStore(db, host.cluster)
+    reactions.written(db, store, host.cluster, DAEMON_SET, store.add(DAEMON_SET, manifest))
 
 
 def _options(given: str) -> dict[str, str]:

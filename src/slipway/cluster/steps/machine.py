@@ -24,7 +24,8 @@ async def run(hands: Hands, name: str, *arguments: str, stdin: bytes | None = No
 
 async def run_named(hands: Hands, name: str, *arguments: str, limit: float, job: str | None = None) -> Result:
     """A long one, which goes on without us and is found again: by the script's name, or by another one."""
-    return await hands.run_named(job or name.replace("_", "-"), line(name, *arguments), sudo=True, limit=limit)
+    command, told = line(name, *arguments), name.replace("_", " ")
+    return await hands.run_named(job or name.replace("_", "-"), command, sudo=True, limit=limit, told=told)
 
 
 def line(name: str, *arguments: str) -> list[str]:

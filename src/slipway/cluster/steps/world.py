@@ -42,6 +42,7 @@ class Hands(Protocol):
         sudo: bool = False,
         env: Mapping[str, str] | None = None,
         check: bool = True,
+        told: str | None = None,
     ) -> Result: ...
 
     async def forget(self, name: str, *, sudo: bool = False, kill: bool = False) -> None: ...
