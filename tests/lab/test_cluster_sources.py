@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,16 +16,20 @@ from typing import Any
 import pytest
 
 from slipway.cluster.steps.machine import line
+from slipway.cluster.steps.proxy import exports
 from slipway.kube.waiting import pod_running
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engines import Engines
+from slipway.vim.sandbox.image import recipes
+from slipway.vim.sandbox.image.build import cached_image
 from slipway.vim.sandbox.image.kubernetes import programs
 from slipway.vim.sandbox.image.kubernetes.oci import Image, layer_of, write_archive
-from slipway.vim.sandbox.image.kubernetes.versions import RELEASES
+from slipway.vim.sandbox.image.kubernetes.versions import RELEASES, releases
 from slipway.vim.sandbox.image.kubernetes.workshop import Workshop
 from slipway.vim.sandbox.places import default_cache
 from tests.functional.next_package import next_package
 from tests.lab.cluster_lab import SAMPLE, ClusterLab, parameters
+from tests.lab.conftest import VERSIONS
 from tests.lab.file_server import PASSWORD, USER, Server, serving
 
 VERSION = "1.33.13"
@@ -67,11 +73,12 @@ def setting(tmp_path: Path, kubernetes_engines: Engines) -> Iterator[Setting]:
     write_archive(tree / "Files" / "images.tar", [proof])
     (web / "kubectl").symlink_to(found["kubectl"])
     (web / "kubelet").symlink_to(found["kubelet"])
+    others = programs_of_the_image(web)
     lab = ClusterLab(tmp_path / "data", kubernetes_engines)
     try:
         lab.vnfd = lab.onboard(tree)
         with serving(GATEWAY, web, {"proof:1": proof}) as server:
-            yield Setting(lab, server, {**found, "images": tree / "Files" / "images.tar"})
+            yield Setting(lab, server, {**found, **others, "images": tree / "Files" / "images.tar"})
     finally:
         lab.kill()
 
@@ -82,7 +89,9 @@ def test_programs_come_from_packages_and_from_files(setting: Setting, capsys: py
         a_pod_pulls_from_a_registry_that_wants_a_login,
         a_wrong_digest_is_refused_and_leaves_nothing,
         a_worker_from_files,
+        a_machine_without_units_gets_them,
         what_cannot_be_fetched_is_named,
+        a_proxy_is_asked_for_what_is_elsewhere,
     ):
         begun = time.monotonic()
         stage(setting)
@@ -140,14 +149,31 @@ def a_worker_from_files(setting: Setting) -> None:
     """Partly from URLs, partly from the package: more than a step could hold at once."""
     lab = setting.lab
     of_package = [setting.file("kubeadm", path="Files/kubeadm"), setting.file("images", path="Files/images.tar")]
-    asked = from_files([setting.file("kubelet"), setting.file("kubectl"), *of_package])
+    fetched = ("kubelet", "kubectl", "containerd", "runc", "cni-plugins", "crictl")
+    asked = from_files([*(setting.file(name) for name in fetched), *of_package])
     lab.run("scale", lab.scale("SCALE_OUT", additionalParams=asked))
     assert lab.nodes()["workernode-1"]
     assert digest_on(lab, "workerNode-1", "/usr/bin/kubeadm") == digest(setting.programs["kubeadm"])
     assert digest_on(lab, "workerNode-1", "/usr/bin/kubelet") == digest(setting.programs["kubelet"])
     assert "registry.slipway.test/proof:1" in lab.inside("workerNode-1", "ctr", "-n", "k8s.io", "images", "ls", "-q")
+    running = lab.inside("workerNode-1", "systemctl", "show", "--property=ExecStart", "--value", "containerd")
+    assert "path=/usr/local/bin/containerd" in running
+    assert lab.inside("workerNode-1", "/usr/local/bin/crictl").strip() == "crictl for tests"
+    assert lab.inside("workerNode-1", "ls", "/opt/cni/bin/proof", "/usr/local/sbin/runc")
     left = lab.inside("workerNode-1", "ls", "/var/lib/slipway/files").split()
     assert sorted(left) == sorted(f"{entry['sha256']}.done" for entry in asked[KEY]["source"]["files"])
+
+
+def a_machine_without_units_gets_them(setting: Setting) -> None:
+    lab, kubelet = setting.lab, setting.file("kubelet")
+    units = "/usr/lib/systemd/system/kubelet.service"
+    lab.inside("workerNode-1", "rm", "-r", units, f"{units}.d", f"/var/lib/slipway/files/{kubelet['sha256']}.done")
+    command = line("install_programs", "kubelet", kubelet["sha256"], kubelet["url"])
+    assert _execute(lab, "workerNode-1", command) == (0, "")
+    lab.inside("workerNode-1", "systemctl", "daemon-reload")
+    lab.inside("workerNode-1", "systemctl", "restart", "kubelet")
+    assert "KUBELET_KUBEADM_ARGS" in lab.inside("workerNode-1", "systemctl", "cat", "kubelet")
+    assert lab.inside("workerNode-1", "systemctl", "is-active", "kubelet").strip() == "active"
 
 
 def what_cannot_be_fetched_is_named(setting: Setting) -> None:
@@ -162,6 +188,43 @@ def what_cannot_be_fetched_is_named(setting: Setting) -> None:
         assert f"kubectl can't be fetched from {url}" in printed
     assert digest_on(lab, "workerNode-1", "/usr/bin/kubectl") == before
     assert "c" * 64 not in lab.inside("workerNode-1", "ls", "/var/lib/slipway/files")
+
+
+def a_proxy_is_asked_for_what_is_elsewhere(setting: Setting) -> None:
+    lab, environment = setting.lab, exports({"HTTP_PROXY": f"http://me:hills@{setting.place}"})
+    lab.inside("workerNode-0", "sh", "-c", 'printf %s "$1" >/etc/slipway/environment', "sh", environment)
+    for command in (
+        line("install_programs", "kubectl", "c" * 64, "http://elsewhere.test/kubectl"),
+        line("packages", VERSION),
+    ):
+        code, printed = _execute(lab, "workerNode-0", command)
+        assert code != 0
+        assert "hills" not in printed
+    assert "http://elsewhere.test/kubectl" in setting.server.asked
+    assert f"http://{setting.place}/apt/InRelease" in setting.server.asked
+    assert lab.inside("workerNode-0", "stat", "-c", "%a", "/etc/slipway/environment").strip() == "600"
+
+
+def programs_of_the_image(web: Path) -> dict[str, Path]:
+    """containerd and runc as the machines have them, packed as their releases are; the others only look so."""
+    wanted = {f"./usr/bin/{name}": f"bin/{name}" for name in ("containerd", "containerd-shim-runc-v2", "ctr")}
+    with tarfile.open(cached_image(default_cache(), recipes.kubernetes(releases(VERSIONS)))) as image:
+        with tarfile.open(web / "containerd", "w") as archive:
+            for name, member in wanted.items():
+                entry = image.getmember(name)
+                content = image.extractfile(entry)
+                entry.name = member
+                archive.addfile(entry, content)
+        runc = image.extractfile("./usr/sbin/runc")
+        assert runc
+        (web / "runc").write_bytes(runc.read())
+    for name, program in (("cni-plugins", "proof"), ("crictl", "crictl")):
+        text = f"#!/bin/sh\necho {program} for tests\n".encode()
+        with tarfile.open(web / name, "w:gz") as archive:
+            entry = tarfile.TarInfo(f"./{program}")
+            entry.size, entry.mode = len(text), 0o755
+            archive.addfile(entry, io.BytesIO(text))
+    return {name: web / name for name in ("containerd", "runc", "cni-plugins", "crictl")}
 
 
 KEY = "k8s_cluster_installation_param"

@@ -87,6 +87,8 @@ def _add_cluster(tree: Any, cluster: Document) -> None:
         branch.add(text(f"virtual address {cluster['virtualAddress']} {answers}"))
     for node in cluster["nodes"]:
         ready = {True: "Ready", False: "NotReady", None: "unknown"}[node.get("ready")]
+        if node.get("answers") is False:
+            ready = "silent"
         words = [f"{node['name']}  {node['role']}  {ready}", node.get("version"), node.get("address")]
         if "etcd" in node:
             words.append("etcd answers" if node["etcd"] else "etcd silent")
@@ -94,7 +96,7 @@ def _add_cluster(tree: Any, cluster: Document) -> None:
             words.append(f"certificates until {node['certificatesEnd'][:10]}")
         if node.get("cordoned"):
             words.append("cordoned")
-        branch.add(text("  ".join(word for word in words if word), "green" if node.get("ready") else "red"))
+        branch.add(text("  ".join(word for word in words if word), "green" if ready == "Ready" else "red"))
 
 
 def _add_vnfcs(tree: Any, info: Document) -> None:

@@ -14,7 +14,7 @@ from slipway.cli.session import Session, command
 
 app = typer.Typer(no_args_is_help=True)
 
-TEXTS = frozenset({"call", "machine", "kind", "fault", "message"})
+TEXTS = frozenset({"asked", "call", "machine", "kind", "fault", "message"})
 
 
 @app.callback()

@@ -16,7 +16,7 @@ from slipway.cluster.steps import etcd
 from slipway.cluster.steps.machine import address_of, run
 from slipway.cluster.steps.world import World
 from slipway.kube import paths
-from slipway.kube.nodes import node_is_ready
+from slipway.kube.nodes import kubelet_answers, node_is_ready
 from slipway.kube.seam import Object
 from slipway.model.action import StepContext
 from slipway.model.errors import StepError
@@ -34,6 +34,7 @@ class NodeHealth(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     role: str
     address: str | None = None
     ready: bool | None = None
+    answers: bool | None = None  # its kubelet, asked now
     version: str | None = None
     cordoned: bool = False
     etcd: bool | None = None
@@ -51,12 +52,14 @@ class ClusterHealth(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 async def health_of(world: World, site: Site, nodes: Iterable[Node], ctx: StepContext) -> ClusterHealth:
     """Whatever can't be asked is a problem among others, not an error."""
     members, known = tuple(nodes), _Problems()
-    seen, version = await known.asked("which nodes there are", _seen(world, site, ctx), ({}, None))
+    seen, silent, version = await known.asked(
+        "which nodes there are", _seen(world, site, ctx), (dict[str, Object](), set[str](), None)
+    )
     control = [node for node in members if node.master]
     (voters, ends), answers = await asyncio.gather(
         _masters(world, site, control, ctx, known), _vip_answers(world, site, ctx, known)
     )
-    told = [await _told(node, seen, voters, ends, ctx) for node in members]
+    told = [await _told(node, seen, silent, voters, ends, ctx) for node in members]
     for one in told:
         known.add(*_node_problems(one, version, api_answers=bool(seen)))
     stale = sorted(seen.keys() - {node.name for node in members})
@@ -92,11 +95,13 @@ class _Problems:
         return otherwise
 
 
-async def _seen(world: World, site: Site, ctx: StepContext) -> tuple[dict[str, Object], str | None]:
+async def _seen(world: World, site: Site, ctx: StepContext) -> tuple[dict[str, Object], set[str], str | None]:
+    """Nodes by name, those of them whose kubelet is silent, and the version of the control plane."""
     async with world.reach.api(site, ctx) as api:
-        nodes = await api.list(paths.NODES)
+        nodes = {node["metadata"]["name"]: node for node in await api.list(paths.NODES)}
         version = (await api.get("/version")).get("gitVersion")
-    return {node["metadata"]["name"]: node for node in nodes}, version
+        answers = await asyncio.gather(*(kubelet_answers(api, name) for name in nodes))
+    return nodes, {name for name, answered in zip(nodes, answers, strict=True) if not answered}, version
 
 
 async def _masters(
@@ -148,6 +153,7 @@ async def _vip_answers(world: World, site: Site, ctx: StepContext, known: _Probl
 async def _told(
     node: Node,
     seen: dict[str, Object],
+    silent: set[str],
     voters: dict[str, bool] | None,
     ends: dict[str, datetime | None],
     ctx: StepContext,
@@ -163,6 +169,7 @@ async def _told(
         role="master" if node.master else "worker",
         address=address,
         ready=node_is_ready(found) if found else None,
+        answers=node.name not in silent if found else None,
         version=found.get("status", {}).get("nodeInfo", {}).get("kubeletVersion"),
         cordoned=bool(found.get("spec", {}).get("unschedulable")),
         etcd=voters.get(etcd_member_name(node.name), False) if node.master and voters is not None else None,
@@ -175,6 +182,8 @@ def _node_problems(node: NodeHealth, version: str | None, *, api_answers: bool) 
         yield f"{node.name} is no node of the cluster."
     elif node.ready is False:
         yield f"{node.name} is not ready."
+    elif node.answers is False:
+        yield f"{node.name} does not answer."
     if node.etcd is False:
         yield f"{node.name}: its etcd does not answer."
     if node.cordoned:

@@ -25,7 +25,7 @@ TOKEN_LIFETIME = "2h0m0s"  # noqa: S105 - how long, not what
 Document = dict[str, Any]
 
 
-class _Quoting(yaml.SafeDumper):
+class _Quoting(yaml.CSafeDumper):
     """All text in quotes: what is plain text to Python's YAML (1e3, 0o17) is a number to that of Go."""
 
     def ignore_aliases(self, data: Any) -> bool:

@@ -86,8 +86,8 @@ def arrivals(roster: Roster) -> Plan:
 def heal_goodbyes(roster: Roster) -> Plan:
     """As `goodbyes`, in turns: the next one leaves when the one before is back."""
     site = roster.site(masters(roster.staying))
-    steps = [route for route, machine in _routes(roster) if machine in roster.leaving]
-    for before, node in pairs(masters(roster.leaving)):
+    steps: list[Step] = []
+    for before, node in pairs(roster.healed_masters):
         steps += _departure(roster, node, site, after=[_back(before)] if before else [])
     for former, batch in pairs(batches(workers(roster.leaving), len(workers(roster.after)))):
         back = [_back(node) for node in former or ()]
@@ -98,22 +98,23 @@ def heal_goodbyes(roster: Roster) -> Plan:
 def heal_arrivals(roster: Roster) -> Plan:
     """Each healed node forgets who it was, and joins again. What a balancer knows of its master is written anew."""
     site = roster.site(masters(roster.staying))
-    steps = [route for route, machine in _routes(roster) if machine not in roster.leaving]
-    for node in roster.coming:
-        routed = [_route(other, node) for other in masters(roster.after) if node.master and site.vip]
-        steps += _rejoined(roster, node, site, after=routed)
+    new = {node.slot: node for node in roster.coming}
+    standing = {node.slot: node for node in masters(roster.before)}
+    steps: list[Step] = []
+    for old in roster.healed_masters:
+        standing[old.slot] = new[old.slot]
+        routes = list(_routes(roster, new[old.slot], roster.site(standing.values())))
+        steps += [*routes, *_rejoined(roster, new[old.slot], site, after=[route.id for route in routes])]
+    for node in workers(roster.coming):
+        steps += _rejoined(roster, node, site)
     return Plan.of(*steps)
 
 
-def _routes(roster: Roster) -> Iterator[tuple[Step, Node]]:
-    """For each master that is healed, every balancer with the machines of that moment: some are yet to be healed."""
-    standing = {node.slot: node for node in masters(roster.before)}
-    for healed in masters(roster.coming):
-        standing[healed.slot] = healed
-        site = roster.site(standing.values())
-        for node in standing.values() if site.vip else ():
-            args = Balance(node=node, site=site)
-            yield step(_route(node, healed), args, node=node, after=[_prepare(healed)]), node
+def _routes(roster: Roster, healed: Node, now: Site) -> Iterator[Step]:
+    """Every balancer with the machines of that moment, but for those machines that are yet to be healed themselves."""
+    for node in now.masters if now.vip else ():
+        if node not in roster.leaving:
+            yield step(_route(node, healed), Balance(node=node, site=now), node=node, after=[_prepare(healed)])
 
 
 def unregistered(roster_instance: str) -> Plan:

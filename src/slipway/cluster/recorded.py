@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from slipway.cluster.reading import Refusal
 from slipway.cluster.versions import Version, version
 from slipway.model.instance import VnfInstance
 
@@ -22,6 +23,14 @@ def recorded_version(vnf: VnfInstance) -> Version | None:
 def is_unfinished(vnf: VnfInstance) -> bool:
     """An upgrade was begun and given up."""
     return bool(_metadata(vnf).get(UNFINISHED))
+
+
+def tells_version(git_version: str) -> dict[str, Any]:
+    """A patch of the record from what the API server says. One that somebody else installed may say anything."""
+    try:
+        return has_version(version(git_version))
+    except Refusal:
+        return {}
 
 
 def has_version(now: Version) -> dict[str, Any]:

@@ -41,6 +41,13 @@ class Roster:
         return tuple(node for node in self.after if node.machine not in there)
 
     @property
+    def healed_masters(self) -> Nodes:
+        """Those that are made anew, as they were: the dead first, since etcd counts on the others meanwhile."""
+        slots = {node.slot for node in self.coming}
+        going = [node for node in self.leaving if node.master and node.slot in slots]
+        return tuple(sorted(going, key=lambda node: node.machine not in self.situation.found.broken))
+
+    @property
     def staying(self) -> Nodes:
         there = {node.machine for node in self.before}
         return tuple(node for node in self.after if node.machine in there)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from slipway.cluster.parameters import NAME, PATH
+from slipway.cluster.parameters import NAME, PATH, ClusterParameters
 from slipway.cluster.planning import batches, drain_id, drained, permit_id, permitted, step
 from slipway.cluster.plans import SMOKE
 from slipway.cluster.reading import Refusal
@@ -53,13 +53,29 @@ def wanted_version(situation: Situation) -> Version | None:
     if not isinstance(request, ChangePackageRequest):
         return None
     parameters = parameters_of(situation)
+    elsewhere = _elsewhere(parameters)
     if (request.additional_params.get(NAME) or {}).get("kubernetes_version") is not None:
         new = parameters.kubernetes_version
-        return _checked(situation, new, f"{PATH}.kubernetes_version", BadRequest) if new else None
+        wanted = _checked(situation, new, f"{PATH}.kubernetes_version", BadRequest) if new else None
+        if wanted and elsewhere:
+            raise BadRequest(
+                f"{PATH}.{elsewhere}: programs that do not come with the machines' image stay as they are; leave "
+                "kubernetes_version as it is."
+            )
+        return wanted
+    if elsewhere:
+        return None
     vdu = checked_of(situation, parameters).masters.vdu
     image = situation.flavour.vdus[vdu].image
     new = _version_in(image.version if image else None)
     return _checked(situation, new, f"vnfdId: the image of {vdu} has Kubernetes {new}", Unprocessable) if new else None
+
+
+def _elsewhere(parameters: ClusterParameters) -> str | None:
+    """The parameter by which the nodes' programs come from elsewhere than their image."""
+    if parameters.script_path is not None:
+        return "script_path"
+    return "source.kind" if parameters.source.kind != "image" else None
 
 
 def _checked(situation: Situation, new: Version, at: str, kind: type[RequestError]) -> Version | None:
@@ -75,11 +91,6 @@ def _checked(situation: Situation, new: Version, at: str, kind: type[RequestErro
         raise kind(refusal.at(at))
     if new == old and not unfinished:
         return None
-    if (source := parameters_of(situation).source.kind) != "image":
-        raise BadRequest(
-            f"{PATH}.source.kind: programs that come as {source} stay as they are; an upgrade needs an image that has "
-            "the new version beside the old one."
-        )
     if HOOK not in situation.flavour.hooks:
         raise Unprocessable(
             f"vnfdId: flavour {situation.flavour.id!r} of the new VNFD has no hook {HOOK}, which brings the cluster "

@@ -51,6 +51,10 @@ class Interpreter:
         self._boundary = boundary
         self._stopping = asyncio.Event()
         self._unsaved: set[asyncio.Future[None]] = set()
+        # As the latest step left them; those that the record knew are added when they are asked for.
+        self._machines: dict[str, FoundMachine] = {}
+        for record in sorted(journal, key=lambda record: record.ended_at or 0.0):
+            self._remember(record)
         self._connection: Connection | None = None
         self._connection_until = 0.0
 
@@ -67,13 +71,12 @@ class Interpreter:
         return self._connection
 
     async def machine(self, machine_id: str) -> FoundMachine:
-        for record in sorted(self._records.values(), key=lambda record: record.ended_at or 0.0, reverse=True):
-            for machine in record.outcome.machines if record.outcome else ():
-                if machine.id == machine_id:
-                    return machine
-        if known := await self._lifecycle.machine(self._operation, machine_id):
-            return known
-        raise StepError(f"No step made machine {machine_id}, and the record does not know it.")
+        if machine_id not in self._machines:
+            known = await self._lifecycle.machine(self._operation, machine_id)
+            if known is None:
+                raise StepError(f"No step made machine {machine_id}, and the record does not know it.")
+            self._machines.setdefault(machine_id, known)
+        return self._machines[machine_id]
 
     def stop(self) -> None:
         """Begin no further step. Those under way go on to their end."""
@@ -177,6 +180,7 @@ class Interpreter:
 
     def _save(self, record: StepRecord) -> asyncio.Future[None]:
         self._records[record.id] = record
+        self._remember(record)
         saved = self._writes.write(partial(self._note, record=record))
         self._unsaved.add(saved)
         saved.add_done_callback(self._saved)
@@ -187,6 +191,10 @@ class Interpreter:
         if record.outcome is not None:
             record = replace(record, outcome=self._lifecycle.seal(connection, operation, record.outcome))
         steps.note(connection, operation.id, record)
+
+    def _remember(self, record: StepRecord) -> None:
+        for machine in record.outcome.machines if record.outcome else ():
+            self._machines[machine.id] = machine
 
     def _saved(self, saved: asyncio.Future[None]) -> None:
         # A failed write stays in the set, so that the walk ends with its error.

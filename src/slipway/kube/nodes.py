@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from slipway.kube import paths
 from slipway.kube.failure import KubeError
 from slipway.kube.pods import condition
@@ -26,6 +28,15 @@ def kubelet_version(node: Object) -> str | None:
     """As its kubelet tells it: v1.34.4."""
     told: str | None = ((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion")
     return told
+
+
+async def kubelet_answers(api: KubeApi, name: str, limit: float = 10.0) -> bool:
+    """Asked now, through the API server: the cluster's own word on a node that has just died is old."""
+    try:
+        async with asyncio.timeout(limit):
+            return await api.text(f"{paths.node(name)}/proxy/healthz") == "ok"
+    except (KubeError, TimeoutError):
+        return False
 
 
 async def cordon(api: KubeApi, name: str) -> bool:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection as DatabaseConnection
 
 from slipway.lcm.changes import modifications, resource_changes
 from slipway.lcm.operations import OPERATIONS
-from slipway.lcm.record import as_recorded, outcomes, patched, with_outcomes
+from slipway.lcm.record import as_recorded, outcomes, patched, recorded_machine, with_outcomes
 from slipway.lcm.vim_choice import in_clear, key_of
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.action import Connection
@@ -73,8 +73,7 @@ class RecordedLifecycle:
 
     async def machine(self, operation: Operation, machine_id: str) -> FoundMachine | None:
         instance = await self._database.read(instances.get, operation.vnf_instance_id)
-        recorded = as_recorded(Found(), instance.vnf.instantiated_vnf_info).machines
-        return next((machine for machine in recorded if machine.id == machine_id), None)
+        return recorded_machine(instance.vnf.instantiated_vnf_info, machine_id)
 
     async def reveal(self, operation: Operation, document: Any) -> Any:
         return await self._database.read(self._vault.reveal, [operation.vnf_instance_id], document)

@@ -95,9 +95,16 @@ def as_recorded(found: Found, info: InstantiatedVnfInfo | None) -> Found:
     }
     return replace(
         found,
+        broken=tuple(machine.id for machine in found.machines if not machine.ready),
         machines=(*vnfcs.values(), *(machine for machine in found.machines if machine.id not in vnfcs)),
         networks=(*links.values(), *(network for network in found.networks if network.id not in links)),
     )
+
+
+def recorded_machine(info: InstantiatedVnfInfo | None, machine_id: str) -> FoundMachine | None:
+    if info is None:
+        return None
+    return next((_found(vnfc, info) for vnfc in info.vnfc_resource_info if vnfc.id == machine_id), None)
 
 
 def _link(network: FoundNetwork, vim_key: str) -> VirtualLinkResourceInfo:

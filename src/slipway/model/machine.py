@@ -121,6 +121,7 @@ class Found(Record, frozen=True, kw_only=True):
 
     networks: tuple[FoundNetwork, ...] = ()
     machines: tuple[FoundMachine, ...] = ()
+    broken: tuple[str, ...] = ()  # ids of machines that do not run, says the VIM, whatever our records say
     volumes: tuple[FoundVolume, ...] = ()  # all, attached or not
     ports: tuple[FoundPort, ...] = ()  # all, plugged or not
     objects: tuple[FoundObject, ...] = ()

@@ -50,9 +50,10 @@ def instantiate(masters: int, workers: int = 2) -> Plan:
     return whole_plan("instantiate", now)
 
 
-def heal(before: Slots, *healed: str, masters: int) -> Plan:
+def heal(before: Slots, *healed: str, masters: int, broken: tuple[str, ...] = ()) -> Plan:
     request = HealRequest(vnfc_instance_id=tuple(f"vnfc-{slot}" for slot in healed))
     now = situation(OperationType.HEAL, request, before, renewed(before, *(healed or before)), masters)
+    now = dataclasses.replace(now, found=replace(now.found, broken=tuple(before[slot] for slot in broken)))
     DRIVER.check(now)
     return whole_plan("heal", now)
 
@@ -133,7 +134,20 @@ def test_a_master_leaves_only_when_the_one_before_is_back() -> None:
     assert "ready masterNode-0" in earlier(plan, "ask etcd about masterNode-1")
     assert "ready masterNode-1" in earlier(plan, "drain masterNode-4")
     assert "ask etcd about masterNode-0" in earlier(plan, "drain masterNode-0")
-    assert {f"balance masterNode-{n} for masterNode-0" for n in range(1, 5)} <= earlier(plan, "join masterNode-0")
+    assert {f"balance masterNode-{n} for masterNode-0" for n in (2, 3)} <= earlier(plan, "join masterNode-0")
+    last = {f"balance masterNode-{n} for masterNode-4" for n in (0, 1, 2, 3)}
+    assert last <= earlier(plan, "join masterNode-4")
+
+
+def test_a_machine_that_is_yet_to_be_healed_is_left_alone_until_then() -> None:
+    plan = heal(slots(5, 1), "masterNode-0", "masterNode-1", masters=5)
+    assert "balance masterNode-1 for masterNode-0" not in {one.id for one in plan.steps}
+
+
+def test_dead_masters_are_healed_first() -> None:
+    before = slots(3, 1)
+    plan = heal(before, "masterNode-0", "masterNode-2", masters=3, broken=("masterNode-2",))
+    assert "ready masterNode-2" in earlier(plan, "ask etcd about masterNode-0")
 
 
 def test_steps_work_through_masters_that_stay() -> None:

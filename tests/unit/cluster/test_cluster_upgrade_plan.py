@@ -20,6 +20,7 @@ from slipway.model.situation import Situation
 from tests.unit.cluster.cluster_situations import DRIVER, earlier, situation, slots
 
 OLD = "1.33.13"
+SCRIPT = {"script_path": "Scripts/install.sh"}
 PACKAGES = {"kind": "packages", "repository": "https://pkgs.example/deb", "allow_unsigned": True}
 
 
@@ -127,11 +128,17 @@ def test_an_image_that_cant_follow_and_a_package_without_the_hook_are_refused() 
         DRIVER.check(change(hook=False))
 
 
-def test_programs_that_did_not_come_with_the_image_are_not_upgraded() -> None:
-    now = change()
-    stored = merge_patch(now.instance.parameters, {"k8s_cluster_installation_param": {"source": PACKAGES}})
-    with pytest.raises(BadRequest, match=r"source\.kind: programs that come as packages stay as they are"):
-        DRIVER.check(dataclasses.replace(now, instance=replace(now.instance, parameters=stored)))
+@pytest.mark.parametrize(
+    ("said", "given"), [("source.kind", {"source": PACKAGES, "kubernetes_version": OLD}), ("script_path", SCRIPT)]
+)
+def test_programs_that_did_not_come_with_the_image_are_not_upgraded(said: str, given: dict[str, Any]) -> None:
+    def made(now: Situation) -> Situation:
+        stored = merge_patch(now.instance.parameters, {"k8s_cluster_installation_param": given})
+        return dataclasses.replace(now, instance=replace(now.instance, parameters=stored))
+
+    with pytest.raises(BadRequest, match=f"{said}: programs that do not come with the machines' image stay"):
+        DRIVER.check(made(change()))
+    assert plan(made(change(asked=None, image="1.34.4"))).steps == ()
 
 
 def test_an_upgrade_that_was_given_up_can_only_be_finished() -> None:

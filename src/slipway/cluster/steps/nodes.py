@@ -11,9 +11,7 @@ from slipway.cluster.steps.arguments import Drain, Forget, Ready
 from slipway.cluster.steps.world import World
 from slipway.kube import drain as draining
 from slipway.kube import paths
-from slipway.kube.failure import KubeError
-from slipway.kube.nodes import find_node, kubelet_version
-from slipway.kube.seam import KubeApi
+from slipway.kube.nodes import find_node, kubelet_answers, kubelet_version
 from slipway.kube.waiting import node_gone, node_ready
 from slipway.model.action import StepContext
 from slipway.model.errors import StepError
@@ -42,17 +40,9 @@ async def drain(world: World, args: Drain, ctx: StepContext) -> Outcome:
     async with world.reach.api(args.site, ctx) as api:
         if args.unless and kubelet_version(await find_node(api, args.node.name) or {}) == f"v{args.unless}":
             return Outcome()
-        dead = not (await _kubelet_answers(api, args.node.name) or await _machine_answers(world, args.node, ctx))
+        dead = not (await kubelet_answers(api, args.node.name) or await _machine_answers(world, args.node, ctx))
         await draining.drain(api, args.node.name, policy, log.info, dead=dead)
     return Outcome()
-
-
-async def _kubelet_answers(api: KubeApi, name: str) -> bool:
-    try:
-        async with asyncio.timeout(ANSWER_SECONDS):
-            return await api.text(f"{paths.node(name)}/proxy/healthz") == "ok"
-    except (KubeError, TimeoutError):
-        return False
 
 
 async def _machine_answers(world: World, node: Node, ctx: StepContext) -> bool:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 from slipway.cluster.naming import API_PORT, BALANCED_API_PORT, host_and_port
-from slipway.cluster.recorded import has_version
+from slipway.cluster.recorded import tells_version
 from slipway.cluster.site import Site
 from slipway.cluster.steps.arguments import Register, Unregister
 from slipway.cluster.steps.machine import address_of
 from slipway.cluster.steps.world import ClusterVim, World
-from slipway.cluster.versions import version
 from slipway.kube.account import ensure_account, request_token
 from slipway.kube.bootstrap import cluster_ca
 from slipway.model.action import StepContext
@@ -26,7 +25,7 @@ async def register(world: World, args: Register, ctx: StepContext) -> Outcome:
         await ensure_account(api)
         token = await request_token(api, TOKEN_LIFE)
         authority = await cluster_ca(api)
-        running = version((await api.get("/version"))["gitVersion"])
+        running = (await api.get("/version"))["gitVersion"]
     endpoint = await _endpoint(args.site, ctx)
     vim_id = await world.vims.enter(
         args.site.instance, ClusterVim(name=args.vim_name, endpoint=endpoint, ca=authority, token=token.value)
@@ -38,7 +37,7 @@ async def register(world: World, args: Register, ctx: StepContext) -> Outcome:
         "accessInfo": None,
         "extra": {"tokenExpires": token.expires.isoformat()},
     }
-    return Outcome(instance={"vimConnectionInfo": {KEY: info}, **has_version(running)})
+    return Outcome(instance={"vimConnectionInfo": {KEY: info}, **tells_version(running)})
 
 
 async def unregister(world: World, args: Unregister, ctx: StepContext) -> Outcome:

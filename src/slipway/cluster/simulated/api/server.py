@@ -6,6 +6,7 @@ import base64
 import copy
 import re
 import sqlite3
+from urllib.parse import unquote
 
 from slipway.cluster.simulated.api import reactions
 from slipway.cluster.simulated.api.kinds import (
@@ -13,6 +14,7 @@ from slipway.cluster.simulated.api.kinds import (
     BY_NAME,
     DEFINITION,
     NAMESPACE,
+    NODE,
     RBAC,
     SECRET,
     Kind,
@@ -22,6 +24,7 @@ from slipway.cluster.simulated.api.merging import applied, patched_by_operations
 from slipway.cluster.simulated.api.objects import ObjectStore
 from slipway.cluster.simulated.api.refusal import (
     NoSuchPath,
+    Refused,
     already_exists,
     another,
     bad_request,
@@ -33,6 +36,7 @@ from slipway.cluster.simulated.api.requests import Place, group_of, place_of
 from slipway.cluster.simulated.api.selecting import fixed, page, selected
 from slipway.cluster.simulated.api.subresources import made_by_subresource
 from slipway.cluster.simulated.cluster import Cluster
+from slipway.cluster.simulated.host import kubelet_of
 from slipway.kube.seam import Object, Objects, PatchKind
 from slipway.model.merge import merge_patch
 
@@ -41,6 +45,7 @@ NOT_A_SUBDOMAIN = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
     "end with an alphanumeric character"
 )
+KUBELET = re.compile(r"/api/v1/nodes/([^/]+)/proxy/healthz")
 HEALTHY = ("/readyz", "/livez", "/healthz")
 
 
@@ -55,7 +60,16 @@ class ApiServer:
     def text(self, path: str) -> str:
         if path in HEALTHY:
             return "ok"
+        if asked := KUBELET.fullmatch(path):
+            return self._kubelet_health(unquote(asked[1]))
         raise NoSuchPath
+
+    def _kubelet_health(self, node: str) -> str:
+        if self.store.find(NODE, "", node) is None:
+            raise not_found(NODE, node)
+        if kubelet_of(self.db, self.cluster.id, node) is None:
+            raise Refused(503, "ServiceUnavailable", "error trying to reach service: no route to host")
+        return "ok"
 
     def get(self, path: str, query: dict[str, str]) -> Object:
         if path == "/version":
