@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from slipway.cluster.steps.machine import line
+from slipway.cluster.steps.packages import LIST
 from slipway.cluster.steps.proxy import exports
 from slipway.kube.waiting import pod_running
 from slipway.vim.sandbox.connection import LOCAL
@@ -91,6 +92,7 @@ def test_programs_come_from_packages_and_from_files(setting: Setting, capsys: py
         a_worker_from_files,
         a_machine_without_units_gets_them,
         what_cannot_be_fetched_is_named,
+        a_repository_that_nobody_known_has_signed_is_refused,
         a_proxy_is_asked_for_what_is_elsewhere,
     ):
         begun = time.monotonic()
@@ -188,6 +190,15 @@ def what_cannot_be_fetched_is_named(setting: Setting) -> None:
         assert f"kubectl can't be fetched from {url}" in printed
     assert digest_on(lab, "workerNode-1", "/usr/bin/kubectl") == before
     assert "c" * 64 not in lab.inside("workerNode-1", "ls", "/var/lib/slipway/files")
+
+
+def a_repository_that_nobody_known_has_signed_is_refused(setting: Setting) -> None:
+    """The machine's own keys do not know this one."""
+    lab = setting.lab
+    lab.inside("workerNode-0", "sed", "-i", "s/\\[.*\\] //", LIST)
+    code, printed = _execute(lab, "workerNode-0", line("packages", VERSION))
+    assert code != 0
+    assert "NO_PUBKEY" in printed
 
 
 def a_proxy_is_asked_for_what_is_elsewhere(setting: Setting) -> None:

@@ -22,7 +22,7 @@ def problems(
 ) -> Iterator[tuple[str, list[str]]]:
     """Each with what can be done about it."""
     for told in (cluster or {}).get("problems", ()):
-        yield told, []
+        yield told, _heal_of_node(vnf, cluster or {}, told)
     for operation in operations:
         if operation["operationState"] == "FAILED_TEMP":
             detail = (operation.get("error") or {}).get("detail") or "the server does not say why."
@@ -36,6 +36,18 @@ def problems(
             yield f"VNFC {vnfc['id']} is missing: no machine stands for it.", cure
         elif vnfc.get("vnfcState", "STARTED") != "STARTED":
             yield f"VNFC {vnfc['id']} is {vnfc['vnfcState']}.", cure
+
+
+def _heal_of_node(vnf: Document, cluster: Document, problem: str) -> list[str]:
+    """What helps a node that is silent or not ready. Others need a look first."""
+    info = vnf.get("instantiatedVnfInfo") or {}
+    ids = {one.get("vnfcResourceInfoId"): one["id"] for one in info.get("vnfcInfo") or ()}
+    named = {(one.get("metadata") or {}).get("name"): ids.get(one["id"]) for one in info.get("vnfcResourceInfo") or ()}
+    for node in cluster.get("nodes", ()):
+        if problem in (f"{node['name']} does not answer.", f"{node['name']} is not ready.") and named.get(node["name"]):
+            vnf_name = quote(vnf.get("vnfInstanceName") or vnf["id"])
+            return [f"slipway vnf heal {vnf_name} --vnfc {quote(str(named[node['name']]))}"]
+    return []
 
 
 def view(vnf: Document, operations: list[Document], cluster: Document | None = None) -> RenderableType:

@@ -80,6 +80,12 @@ class Engine:
             changes = [f"LABEL {key}={value}" for key, value in labels.items()]
             api.import_image_from_file(str(file), repository=image, changes=changes)
 
+    def remove_nameless_images(self) -> None:
+        """Those whose name a newer one has taken, unless a machine still stands on them."""
+        api = self._api("remove old images")
+        with translated("remove old images"):
+            api.prune_images({"dangling": True})
+
     def container(self, name: str) -> Thing | None:
         api = self._api("look for a machine")
         with translated(f"look for {name}"), absent() as there:

@@ -36,6 +36,11 @@ class Places:
         return self.runtime / "engine.sock"
 
     @property
+    def scratch(self) -> Path:
+        """The engine's own temporary files: Podman leaves a copy of every image that it is given."""
+        return self.directory / "scratch"
+
+    @property
     def key(self) -> Path:
         """The private key that every machine lets in."""
         return self.directory / "keys" / "id_ed25519"

@@ -82,7 +82,9 @@ class Service:
             "HOME": str(Path.home()),
             "CONTAINERS_CONF": str(self._run / "containers.conf"),
             "CONTAINERS_STORAGE_CONF": str(self._run / "storage.conf"),
+            "TMPDIR": str(self._places.scratch),
         }
+        self._places.scratch.mkdir(parents=True, exist_ok=True)
         script = (
             'echo $$ >"$1/engine.pid"; exec podman --log-level=error system service --time=0 "unix://$1/engine.sock"'
         )

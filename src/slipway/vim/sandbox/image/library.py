@@ -92,4 +92,9 @@ def _bring(engine: Engine, places: Places, recipe: Recipe, say: Say, workshop: W
                            cure="free some room, or set XDG_CACHE_HOME.") from None  # fmt: skip
     say(f"importing {file.stat().st_size >> 20} MB into the engine")
     versions = {VERSIONS: ",".join(one.version for one in recipe.releases)} if recipe.releases else {}
-    engine.import_image(file, image_name(recipe.name), {RECIPE: recipe.digest, **versions})
+    try:
+        engine.import_image(file, image_name(recipe.name), {RECIPE: recipe.digest, **versions})
+    finally:
+        for left in places.scratch.glob("api_load.tar*"):
+            left.unlink(missing_ok=True)
+    engine.remove_nameless_images()
