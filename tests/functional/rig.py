@@ -113,6 +113,7 @@ def _prepared(connection: Any, directory: Path, hooks: Sequence[str] | None, sam
             onboarding_state=OnboardingState.ONBOARDED,
             operational_state=OperationalState.ENABLED,
             usage_state=UsageState.NOT_IN_USE,
+            additional_artifacts=package.artifacts,
             created_at=utcnow(),
         ),
         descriptor,

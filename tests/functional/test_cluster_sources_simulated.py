@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from slipway.model.errors import BadRequest
 from slipway.model.operation import OperationType
 from tests.functional.cluster_rig import CLUSTER, cluster_rig, instantiate, out
 from tests.functional.rig import settings_in
@@ -71,5 +72,5 @@ async def test_a_file_that_the_package_lacks_is_named(tmp_path: Path) -> None:
     async with cluster_rig(settings_in(tmp_path)) as rig:
         instance_id = await rig.rig.create()
         request = instantiate(1, source=files_of_the_package(), kubernetes_version=VERSION)
-        _, detail = await rig.failed(OperationType.INSTANTIATE, instance_id, request)
-        assert "The package has no file Files/" in detail
+        with pytest.raises(BadRequest, match=r"source\.files\[0\]\.path: the package has no file Files/"):
+            await rig.rig.slipway.lcm.begin(OperationType.INSTANTIATE, instance_id, request)

@@ -7,6 +7,7 @@ from typing import Any
 from slipway.cluster import plans, upgrade
 from slipway.cluster.checks import refuse_master_count
 from slipway.cluster.helm_plans import with_helm
+from slipway.cluster.package_files import check_files
 from slipway.cluster.parameters import NAME, PATH
 from slipway.cluster.recorded import recorded_version
 from slipway.cluster.roster import Roster, checked_of, masters, parameters_of, roster_of
@@ -40,7 +41,9 @@ class KubernetesDriver:
     def check(self, situation: Situation) -> None:
         request = situation.request
         if isinstance(request, InstantiateRequest | ScaleRequest | HealRequest | ChangePackageRequest):
-            checked_of(situation, parameters_of(situation))
+            parameters = parameters_of(situation)
+            checked_of(situation, parameters)
+            check_files(parameters, situation.files)
         upgrade.wanted_version(situation)
         if isinstance(request, ScaleRequest | HealRequest):
             _check_version(situation, request)

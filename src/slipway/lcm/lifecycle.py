@@ -141,7 +141,8 @@ def situation_of(
         flavour = _same_flavour(descriptor, info.flavour_id)
     else:
         flavour = next(iter(descriptor.flavours.values()))
-    return Situation(operation, request, instance, descriptor, flavour, Found())
+    files = packages.files(connection, vnfd_id)
+    return Situation(operation, request, instance, descriptor, flavour, Found(), files)
 
 
 def _same_flavour(descriptor: Descriptor, flavour_id: str) -> Flavour:

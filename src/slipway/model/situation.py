@@ -20,6 +20,7 @@ class Situation:
     descriptor: Descriptor
     flavour: Flavour
     found: Found
+    files: frozenset[str] = frozenset()  # of the package, beside its VNFD: what parameters may name
     wanted: Wanted | None = None  # what the operation will have made of it; hooks plan with it
 
     def new_id(self, *names: str) -> str:

@@ -63,6 +63,12 @@ def descriptor(connection: Connection, vnfd_id: str) -> Descriptor:
     return found
 
 
+def files(connection: Connection, vnfd_id: str) -> frozenset[str]:
+    """The files of a package that parameters may name. Of a disabled one, too."""
+    found: VnfPackage | None = connection.scalar(select(packages.c.doc).where(packages.c.vnfd_id == vnfd_id))
+    return frozenset(artifact.artifact_path for artifact in found.additional_artifacts) if found else frozenset()
+
+
 def list_all(connection: Connection) -> list[VnfPackage]:
     """Every package, oldest first. For answers to people use `paging.list_documents`."""
     return [_package(row) for row in connection.execute(_WHOLE.order_by(packages.c.created_at, packages.c.id))]

@@ -218,8 +218,7 @@ def test_the_vim_is_unregistered_before_the_machines_go_and_once() -> None:
     assert [step.id for step in DRIVER.plan("terminate_end", now).steps] == [plans.UNREGISTER]
     hooked = {name: Hook(operation=name, implementation="kubernetes") for name in ("terminate_start", "terminate_end")}
     shape = descriptor(now.flavour).flavours["simple"]
-    both = Situation(now.operation, request, now.instance, now.descriptor,
-                     Flavour(id=shape.id, vdus=shape.vdus, hooks=hooked), now.found, now.wanted)  # fmt: skip
+    both = dataclasses.replace(now, flavour=Flavour(id=shape.id, vdus=shape.vdus, hooks=hooked))
     assert [step.id for step in DRIVER.plan("terminate_start", both).steps] == [plans.UNREGISTER]
     assert not DRIVER.plan("terminate_end", both).steps
 
@@ -247,7 +246,7 @@ def test_packages_written_for_others_find_the_driver_by_its_alias(name: str) -> 
     now = situation(OperationType.TERMINATE, request, before, {}, 1)
     hook = {"terminate_end": Hook(operation="terminate_end", implementation=name, file="Scripts/kubernetes_mgmt.py")}
     shape = Flavour(id="simple", vdus=now.flavour.vdus, hooks=hook)
-    there = Situation(now.operation, request, now.instance, now.descriptor, shape, now.found, now.wanted)
+    there = dataclasses.replace(now, flavour=shape)
     management.check(there)
     assert management.plan("terminate_end", there).steps
 
@@ -257,6 +256,6 @@ def test_an_unknown_driver_is_refused_with_those_there_are() -> None:
     request = TerminateRequest(termination_type=TerminationType.FORCEFUL)
     now = situation(OperationType.TERMINATE, request, before, {}, 1)
     shape = Flavour(id="simple", vdus=now.flavour.vdus, hooks={"x": Hook(operation="x", implementation="stranger")})
-    there = Situation(now.operation, request, now.instance, now.descriptor, shape, now.found, now.wanted)
+    there = dataclasses.replace(now, flavour=shape)
     with pytest.raises(Unprocessable, match="it has: kubernetes"):
         ManagementDrivers([DRIVER]).check(there)

@@ -13,7 +13,7 @@ from slipway.cluster.versions import refuse_node, refuse_upgrade, version
 from slipway.remote.output import Result
 
 
-def upgrade(db: sqlite3.Connection, host: Host, wanted: str, how: str) -> Result:
+def upgrade(db: sqlite3.Connection, host: Host, wanted: str, how: str, *archives: str) -> Result:
     """`apply` changes the cluster; `node` follows it, and wants to be at its version."""
     cluster = find_cluster(db, host.cluster)
     if cluster is None or not has_quorum(db, cluster) or (how == "apply" and not host.is_master):

@@ -44,7 +44,7 @@ async def prepare(world: World, args: Prepare, ctx: StepContext) -> Outcome:
     changed += await _install_proxy(world, args, ctx)
     restart = any(path == CONTAINERD or "containerd.service.d" in path for path in changed)
     await run(hands, "prepare", str(chosen) if facts.versions else "", "yes" if restart else "no")
-    await run_named(hands, "import_images", *_archives(args.node), limit=IMPORT_SECONDS)
+    await run_named(hands, "import_images", *archives(args.node), limit=IMPORT_SECONDS)
     await import_images(hands, args.setup)
     return await introduced(world, args.node, ctx)
 
@@ -63,7 +63,7 @@ def _containerd(chosen: Version, site: Site, containerd: str, known: Mapping[str
     return containerd_toml(chosen.needs.pause, site.image_repository, config_version=3 if newer else 2, logins=known)
 
 
-def _archives(node: Node) -> tuple[str, ...]:
+def archives(node: Node) -> tuple[str, ...]:
     return ("node", "master") if node.master else ("node",)
 
 

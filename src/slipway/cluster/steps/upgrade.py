@@ -9,6 +9,7 @@ from slipway.cluster.site import Site
 from slipway.cluster.steps.arguments import Examine, Record, Restart, Uncordon, Upgrade
 from slipway.cluster.steps.facts import facts_of, kubernetes_version
 from slipway.cluster.steps.machine import address_of, run, run_named
+from slipway.cluster.steps.prepare import archives
 from slipway.cluster.steps.world import World
 from slipway.cluster.versions import Version, refuse_node, refuse_upgrade, version
 from slipway.kube.nodes import find_node, kubelet_version, node_is_ready
@@ -44,7 +45,7 @@ async def upgrade(world: World, args: Upgrade, ctx: StepContext) -> Outcome:
     how = "apply" if args.first else "node"
     job = f"upgrade-{how}-{new}".replace(".", "-")
     try:
-        await run_named(hands, "upgrade", str(new), how, limit=UPGRADE_SECONDS, job=job)
+        await run_named(hands, "upgrade", str(new), how, *archives(args.node), limit=UPGRADE_SECONDS, job=job)
     except StepError as error:
         if error.temporary:
             raise
