@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +55,8 @@ def healthy_and_of_use(lab: ClusterLab) -> None:
     for worker in ("workerNode-0", "workerNode-1"):
         assert lab.web_answers(worker).startswith("web-")
     assert lab.health()["problems"] == []
+    labels = [node["metadata"]["labels"] for node in lab.kube(lambda api: api.list("/api/v1/nodes"))]
+    assert {one["CIS-node"] for one in labels} == {platform.node()}
 
 
 def a_single_master_is_not_healed_as_a_node(lab: ClusterLab) -> None:

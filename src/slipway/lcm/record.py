@@ -130,7 +130,9 @@ def _vnfc(machine: FoundMachine, flavour: Flavour, vim_key: str) -> VnfcResource
         zone_id=machine.zone,
         storage_resource_ids=tuple(volume.id for volume in machine.volumes),
         vnfc_cp_info=tuple(_cp(port, flavour) for port in machine.ports),
-        metadata=metadata | ({"hostKey": machine.host_key} if machine.host_key else {}),
+        metadata=metadata
+        | ({"host": machine.host} if machine.host else {})
+        | ({"hostKey": machine.host_key} if machine.host_key else {}),
     )
 
 
@@ -194,6 +196,7 @@ def _found(vnfc: VnfcResourceInfo, info: InstantiatedVnfInfo) -> FoundMachine:
             for id_ in vnfc.storage_resource_ids
         ),
         zone=vnfc.zone_id,
+        host=vnfc.metadata.get("host"),
         host_key=vnfc.metadata.get("hostKey"),
     )
 

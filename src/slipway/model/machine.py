@@ -105,6 +105,7 @@ class FoundMachine(Record, frozen=True, kw_only=True):
     ports: tuple[FoundPort, ...] = ()
     volumes: tuple[FoundVolume, ...] = ()
     zone: str | None = None
+    host: str | None = None  # the compute host it runs on, where the VIM can tell it
     host_key: str | None = None  # SSH host key, where the VIM can tell it
 
 

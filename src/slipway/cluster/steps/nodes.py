@@ -27,7 +27,7 @@ ANSWER_SECONDS = 10.0
 async def ready(world: World, args: Ready, ctx: StepContext) -> Outcome:
     """Labels of `kubernetes.io` are not for a kubelet to set, so they are set here."""
     machine = await ctx.machine(args.node.machine)
-    labels = {**place_labels(None, machine.zone), **args.node.labels}
+    labels = {**place_labels(machine.host, machine.zone), **args.node.labels}
     async with world.reach.api(args.site, ctx) as api:
         if labels:
             await api.patch(paths.node(args.node.name), {"metadata": {"labels": labels}})

@@ -6,6 +6,7 @@ because it may lack its seed: it is made anew. One that has started keeps its ro
 
 from __future__ import annotations
 
+import platform
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +69,7 @@ def found_machine(container: Thing, held: list[Record]) -> FoundMachine:
         ports=tuple(record.found_port() for record in mine if record.kind == PORT),
         volumes=tuple(record.found_volume() for record in mine if record.kind != PORT),
         zone=text.get(labels.ZONE) or None,
+        host=platform.node() or None,
         host_key=text[labels.HOST_KEY],
     )
 
