@@ -47,8 +47,11 @@ class Shell:
         return json.loads(self.out(*args, "-o", "json"))
 
     def start(self, *args: str, **more: Any) -> subprocess.Popen[str]:
+        """As from a terminal: a run of the tests in the background ignores Ctrl-C, and children inherit that."""
         plain = {name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY_")}
-        return subprocess.Popen([SLIPWAY, *args], env={**plain, **self.environment}, text=True, **more)
+        return subprocess.Popen(
+            ["env", "--default-signal=INT", SLIPWAY, *args], env={**plain, **self.environment}, text=True, **more
+        )
 
     def file(self, name: str) -> Path:
         return self.directory / name
