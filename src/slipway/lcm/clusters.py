@@ -70,8 +70,8 @@ class PackageFiles:
                 yield piece
 
     def _content(self, connection: Connection, instance_id: str) -> Path:
-        package = packages.get_by_vnfd(connection, instances.get(connection, instance_id).vnf.vnfd_id)
-        return self._directory / f"{package.id}.csar"
+        package_id = packages.id_of(connection, instances.get(connection, instance_id).vnf.vnfd_id)
+        return self._directory / f"{package_id}.csar"
 
 
 def vim_id_of(instance_id: str) -> str:

@@ -22,7 +22,7 @@ from slipway.model.instance import Instance, InstantiationState, VimConnectionIn
 from slipway.model.merge import merge_patch
 from slipway.model.operation import CancelMode, Operation, OperationType, State
 from slipway.model.plan import Plan
-from slipway.model.requests import AnyRequest, ChangePackageRequest, CreateRequest, InstantiateRequest
+from slipway.model.requests import AnyRequest, ChangePackageRequest, CreateRequest, InstantiateRequest, ModifyRequest
 from slipway.model.secrets import refuse_references
 from slipway.model.situation import Situation
 from slipway.store import instances, operations, packages
@@ -189,7 +189,7 @@ def _new_situation(
     connection: Connection, kind: OperationType, request: AnyRequest, instance: Instance, hold: bool = False
 ) -> Situation:
     """A package may be disabled once the operation has begun, but not before."""
-    if isinstance(request, ChangePackageRequest):
+    if isinstance(request, ChangePackageRequest | ModifyRequest) and isinstance(request.vnfd_id, str):
         packages.get_by_vnfd(connection, request.vnfd_id, hold=hold)
     return situation_of(connection, kind, request, instance)
 

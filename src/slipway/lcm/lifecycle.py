@@ -129,9 +129,7 @@ def situation_of(
 ) -> Situation:
     """Without what the VIM reports: enough for checks and records."""
     vnfd_id = instance.vnf.vnfd_id
-    if isinstance(request, ModifyRequest) and isinstance(request.vnfd_id, str):
-        vnfd_id = packages.get_by_vnfd(connection, request.vnfd_id).vnfd_id or request.vnfd_id
-    if isinstance(request, ChangePackageRequest):
+    if isinstance(request, ChangePackageRequest | ModifyRequest) and isinstance(request.vnfd_id, str):
         vnfd_id = request.vnfd_id
     descriptor = packages.descriptor(connection, vnfd_id)
     info = instance.vnf.instantiated_vnf_info

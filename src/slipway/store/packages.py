@@ -69,6 +69,14 @@ def files(connection: Connection, vnfd_id: str) -> frozenset[str]:
     return frozenset(artifact.artifact_path for artifact in found.additional_artifacts) if found else frozenset()
 
 
+def id_of(connection: Connection, vnfd_id: str) -> str:
+    """Of a disabled package, too: its instances live on."""
+    found: str | None = connection.scalar(select(packages.c.id).where(packages.c.vnfd_id == vnfd_id))
+    if found is None:
+        raise NotFound(f"No onboarded VNF package has the VNFD {vnfd_id!r}.")
+    return found
+
+
 def list_all(connection: Connection) -> list[VnfPackage]:
     """Every package, oldest first. For answers to people use `paging.list_documents`."""
     return [_package(row) for row in connection.execute(_WHOLE.order_by(packages.c.created_at, packages.c.id))]
