@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import re
+from functools import lru_cache
 
 from slipway.cluster.kubernetes_names import is_label_value
 
@@ -25,6 +26,7 @@ LONGEST_NAME = 63
 _DIGEST = 10
 
 
+@lru_cache(maxsize=10_000)
 def node_name(instance_id: str, slot: str) -> str:
     """`workerNode-2` of an instance -> `workernode-2-1f0c9a34be`. Different slots never share a name."""
     digest = _digest(f"{instance_id}\0{slot}")
