@@ -19,7 +19,7 @@ from slipway.cluster.site import Node, Site
 from slipway.cluster.steps import etcd
 from slipway.cluster.steps.arguments import Init, Join
 from slipway.cluster.steps.facts import facts_of, kubernetes_version
-from slipway.cluster.steps.machine import address_of, run, run_named
+from slipway.cluster.steps.machine import address_of, if_passing, run, run_named
 from slipway.cluster.steps.world import Hands, World
 from slipway.cluster.values import Secret
 from slipway.cluster.versions import Version
@@ -69,7 +69,7 @@ async def join(world: World, args: Join, ctx: StepContext) -> Outcome:
             if args.node.master and not error.temporary:
                 # A member that never came up counts against the quorum, and the next try would be a second one.
                 await etcd.remove_member(world, args.node, args.site, ctx)
-            raise
+            raise if_passing(error) from None
         finally:
             await remove_token(api, token)
     return Outcome()

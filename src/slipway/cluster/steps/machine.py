@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +15,10 @@ from slipway.model.errors import StepError
 from slipway.remote.output import Result
 from slipway.remote.scripting import run_script
 
+_PASSING = re.compile(
+    "Client.Timeout exceeded|i/o timeout|connection refused|TLS handshake timeout|context deadline exceeded"
+    "|etcdserver: (leader changed|request timed out)"
+)
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 
 
@@ -26,6 +31,11 @@ async def run_named(hands: Hands, name: str, *arguments: str, limit: float, job:
     """A long one, which goes on without us and is found again: by the script's name, or by another one."""
     command, told = line(name, *arguments), name.replace("_", " ")
     return await hands.run_named(job or name.replace("_", "-"), command, sudo=True, limit=limit, told=told)
+
+
+def if_passing(error: StepError) -> StepError:
+    """What kubeadm says when the API did not answer for a moment is worth another try; all else is for a person."""
+    return StepError(error.detail, temporary=True) if _PASSING.search(error.detail) else error
 
 
 def line(name: str, *arguments: str) -> list[str]:

@@ -25,13 +25,13 @@ ANSWER_SECONDS = 10.0
 
 
 async def ready(world: World, args: Ready, ctx: StepContext) -> Outcome:
-    """Labels of `kubernetes.io` are not for a kubelet to set, so they are set here."""
+    """Labels of `kubernetes.io` are not for a kubelet to set, so they are set here, once there is a node to label."""
     machine = await ctx.machine(args.node.machine)
     labels = {**place_labels(machine.host, machine.zone), **args.node.labels}
     async with world.reach.api(args.site, ctx) as api:
+        await node_ready(api, args.node.name, READY_SECONDS)
         if labels:
             await api.patch(paths.node(args.node.name), {"metadata": {"labels": labels}})
-        await node_ready(api, args.node.name, READY_SECONDS)
     return Outcome()
 
 

@@ -8,7 +8,7 @@ from slipway.cluster.recorded import goes_to, has_version
 from slipway.cluster.site import Site
 from slipway.cluster.steps.arguments import Examine, Record, Restart, Uncordon, Upgrade
 from slipway.cluster.steps.facts import facts_of, kubernetes_version
-from slipway.cluster.steps.machine import address_of, run, run_named
+from slipway.cluster.steps.machine import address_of, if_passing, run, run_named
 from slipway.cluster.steps.prepare import archives
 from slipway.cluster.steps.world import World
 from slipway.cluster.versions import Version, refuse_node, refuse_upgrade, version
@@ -47,8 +47,8 @@ async def upgrade(world: World, args: Upgrade, ctx: StepContext) -> Outcome:
     try:
         await run_named(hands, "upgrade", str(new), how, *archives(args.node), limit=UPGRADE_SECONDS, job=job)
     except StepError as error:
-        if error.temporary:
-            raise
+        if if_passing(error).temporary:
+            raise if_passing(error) from None
         cure = "mend what kubeadm complains about, then retry: nodes that are done stay done."
         raise StepError(error.detail, cure=cure) from None
     return Outcome(instance=goes_to(new)) if args.first else Outcome()

@@ -1,0 +1,22 @@
+"""Which of kubeadm's complaints are tried again."""
+
+from __future__ import annotations
+
+import pytest
+
+from slipway.cluster.steps.machine import if_passing
+from slipway.model.errors import StepError
+
+
+@pytest.mark.parametrize(
+    ("said", "again"),
+    [
+        ("unable to fetch the kubeadm-config ConfigMap: Get https://10.0.0.1:6443: (Client.Timeout exceeded)", True),
+        ("dial tcp 10.0.0.1:6443: connect: connection refused", True),
+        ("etcdserver: leader changed", True),
+        ("[ERROR Port-10250]: Port 10250 is in use", False),
+        ("the cluster CA found in cluster-info ConfigMap is invalid", False),
+    ],
+)
+def test_only_an_api_that_was_silent_for_a_moment_is_tried_again(said: str, again: bool) -> None:
+    assert if_passing(StepError(said)).temporary is again
