@@ -87,6 +87,8 @@ def until_a_step_runs(operation_id: str, name: str) -> None:
         steps = json.loads(run(f"slipway op steps {operation_id} -o json", show=False))["steps"]
         if any(step["id"].startswith(name) and step["state"] == "RUNNING" for step in steps):
             return
+        if any(step["state"] == "FAILED" for step in steps):
+            raise SystemExit(run(f"slipway op show {operation_id}"))
     raise SystemExit("No step began in time.")
 
 
@@ -98,9 +100,9 @@ def write_logins() -> None:
         "worker_node": {"ssh_cp_name": "workerNode_CP1", **login},
         "image_repository": "registry.slipway.test",
     }
-    os.umask(0o077)
-    Path("access.json").write_text(json.dumps(login))
-    Path("cluster.json").write_text(json.dumps({"k8s_cluster_installation_param": cluster}))
+    for name, content in (("access.json", login), ("cluster.json", {"k8s_cluster_installation_param": cluster})):
+        Path(name).touch(mode=0o600)
+        Path(name).write_text(json.dumps(content))
 
 
 def story(server: Server, *, simulated: bool) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable
-from contextlib import ExitStack
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 
 from slipway.model.errors import VimError, VimFault
 from slipway.vim.sandbox.engine import Engine
@@ -75,11 +76,21 @@ def ensure_kubernetes(
     return True
 
 
+@contextmanager
+def usual_modes() -> Iterator[None]:
+    """What is made goes into an image that others than its maker must read."""
+    before = os.umask(0o022)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
 def _bring(engine: Engine, places: Places, recipe: Recipe, say: Say, workshop: Workshop | None, *, anew: bool) -> None:
     file = cached_image(places.cache, recipe)
     if anew or not file.exists():
         try:
-            with ExitStack() as stack:
+            with usual_modes(), ExitStack() as stack:
                 more = None
                 if workshop:
                     more = stack.enter_context(payload(places.cache / "kubernetes", recipe.releases, workshop, say))
