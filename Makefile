@@ -36,7 +36,7 @@ test: install  ## every test, on SQLite and PostgreSQL, and on real machines whe
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest -q -n $(WORKERS) --ignore tests/lab
-	$(BIN)/pytest -q -n $(WORKERS) --maxschedchunk 1 tests/lab
+	$(BIN)/pytest -q -n 1 tests/lab
 
 check: install  ## format, types, layers, unit tests on SQLite: the inner loop
 	$(BIN)/ruff format --check --quiet .
