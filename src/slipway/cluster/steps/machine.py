@@ -18,6 +18,7 @@ from slipway.remote.scripting import run_script
 _PASSING = re.compile(
     "Client.Timeout exceeded|i/o timeout|connection refused|TLS handshake timeout|context deadline exceeded"
     "|etcdserver: (leader changed|request timed out)"
+    '|is forbidden: User "system:node:'  # by an API server that has just started, and does not know its nodes yet
 )
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 
