@@ -184,14 +184,14 @@ def _web_answers_at(address: str, within: float) -> str:
 
 
 @contextmanager
-def web_never_silent(lab: ClusterLab, slot: str) -> Iterator[None]:
+def web_never_silent(lab: ClusterLab, slot: str, within: float = 5) -> Iterator[None]:
     """While this is open somebody asks all the time, and is answered within seconds each time."""
     over, failures, address = threading.Event(), [], lab.address(slot)
 
     def ask() -> None:
         while not over.is_set():
             try:
-                _web_answers_at(address, within=5)
+                _web_answers_at(address, within=within)
             except AssertionError as error:
                 failures.append(error)
             over.wait(0.2)
@@ -203,7 +203,7 @@ def web_never_silent(lab: ClusterLab, slot: str) -> Iterator[None]:
     finally:
         over.set()
         asking.join()
-    assert failures == []
+    assert [str(failure) for failure in failures] == []
 
 
 def parameters(**more: Any) -> dict[str, Any]:
