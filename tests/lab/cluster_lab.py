@@ -6,13 +6,14 @@ import asyncio
 import ssl
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGKILL
 from typing import Any, TypeVar
 
 import httpx
+import pytest
 
 from slipway.kube.api import Api
 from slipway.kube.credentials import from_kubeconfig
@@ -183,15 +184,24 @@ def _web_answers_at(address: str, within: float) -> str:
     raise AssertionError(f"the web does not answer at {address}: {last}")
 
 
+def run_stages(stages: Iterable[Callable[..., None]], capsys: pytest.CaptureFixture[str], *given: object) -> None:
+    """One after another on the same cluster; a person who waits sees which one it is."""
+    for stage in stages:
+        begun = time.monotonic()
+        stage(*given)
+        with capsys.disabled():
+            print(f"\n  {stage.__name__.replace('_', ' ')}: {time.monotonic() - begun:.0f} s", end="", flush=True)
+
+
 @contextmanager
-def web_never_silent(lab: ClusterLab, slot: str, within: float = 5) -> Iterator[None]:
+def web_never_silent(lab: ClusterLab, slot: str) -> Iterator[None]:
     """While this is open somebody asks all the time, and is answered within seconds each time."""
     over, failures, address = threading.Event(), [], lab.address(slot)
 
     def ask() -> None:
         while not over.is_set():
             try:
-                _web_answers_at(address, within=within)
+                _web_answers_at(address, within=5)
             except AssertionError as error:
                 failures.append(error)
             over.wait(0.2)

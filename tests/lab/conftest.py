@@ -21,6 +21,7 @@ from slipway.vim.sandbox.hands import Hands
 from slipway.vim.sandbox.image.library import ensure_image, ensure_kubernetes
 from slipway.vim.sandbox.inventory import everything, remove, remove_outside
 from slipway.vim.sandbox.places import Places, default_cache
+from tests.lab.cluster_lab import ClusterLab
 
 INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
 ENOUGH = 8192
@@ -85,3 +86,13 @@ def connection() -> Connection:
 def clear(hands: Hands) -> None:
     for instance_id, holdings in everything(hands).items():
         remove(hands, instance_id, holdings)
+
+
+@pytest.fixture
+def lab(tmp_path: Path, kubernetes_engines: Engines) -> Iterator[ClusterLab]:
+    """A Slipway process on real machines, with the sample package and without a cluster yet."""
+    lab = ClusterLab(tmp_path / "data", kubernetes_engines)
+    try:
+        yield lab
+    finally:
+        lab.kill()

@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from slipway.kube.waiting import deployment_available
 from slipway.vim.sandbox.connection import LOCAL
-from slipway.vim.sandbox.engines import Engines
 from slipway.vim.sandbox.inventory import everything
-from tests.lab.cluster_lab import ClusterLab, parameters, web
+from tests.lab.cluster_lab import ClusterLab, parameters, run_stages, web
 
 VIP = "10.11.0.250"
 ALL = {f"masternode-{number}": True for number in range(3)} | {"workernode-0": True, "workernode-1": True}
 
 
-@pytest.fixture
-def lab(tmp_path: Path, kubernetes_engines: Engines) -> Iterator[ClusterLab]:
-    lab = ClusterLab(tmp_path / "data", kubernetes_engines)
-    try:
-        yield lab
-    finally:
-        lab.kill()
-
-
 def test_the_life_of_a_cluster_with_three_masters(lab: ClusterLab, capsys: pytest.CaptureFixture[str]) -> None:
-    for stage in STAGES:
-        begun = time.monotonic()
-        stage(lab)
-        with capsys.disabled():
-            print(f"\n  {stage.__name__.replace('_', ' ')}: {time.monotonic() - begun:.0f} s", end="", flush=True)
+    run_stages(STAGES, capsys, lab)
 
 
 def built_with_its_api_at_the_virtual_address(lab: ClusterLab) -> None:

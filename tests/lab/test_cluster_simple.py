@@ -4,33 +4,17 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from slipway.kube.waiting import deployment_available
 from slipway.vim.sandbox.connection import LOCAL
-from slipway.vim.sandbox.engines import Engines
 from slipway.vim.sandbox.inventory import everything
-from tests.lab.cluster_lab import ClusterLab, budget, parameters, web, web_never_silent
-
-
-@pytest.fixture
-def lab(tmp_path: Path, kubernetes_engines: Engines) -> Iterator[ClusterLab]:
-    lab = ClusterLab(tmp_path / "data", kubernetes_engines)
-    try:
-        yield lab
-    finally:
-        lab.kill()
+from tests.lab.cluster_lab import ClusterLab, budget, parameters, run_stages, web, web_never_silent
 
 
 def test_the_life_of_a_simple_cluster(lab: ClusterLab, capsys: pytest.CaptureFixture[str]) -> None:
-    for stage in STAGES:
-        begun = time.monotonic()
-        stage(lab)
-        with capsys.disabled():
-            print(f"\n  {stage.__name__.replace('_', ' ')}: {time.monotonic() - begun:.0f} s", end="", flush=True)
+    run_stages(STAGES, capsys, lab)
 
 
 def built_although_slipway_is_killed_in_the_middle_of_init_and_of_a_join(lab: ClusterLab) -> None:

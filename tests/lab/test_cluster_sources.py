@@ -7,7 +7,6 @@ import io
 import subprocess
 import sys
 import tarfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +28,7 @@ from slipway.vim.sandbox.image.kubernetes.versions import RELEASES, releases
 from slipway.vim.sandbox.image.kubernetes.workshop import Workshop
 from slipway.vim.sandbox.places import default_cache
 from tests.functional.next_package import next_package
-from tests.lab.cluster_lab import SAMPLE, ClusterLab, parameters
+from tests.lab.cluster_lab import SAMPLE, ClusterLab, parameters, run_stages
 from tests.lab.conftest import VERSIONS
 from tests.lab.file_server import PASSWORD, USER, Server, serving
 
@@ -85,20 +84,20 @@ def setting(tmp_path: Path, kubernetes_engines: Engines) -> Iterator[Setting]:
 
 
 def test_programs_come_from_packages_and_from_files(setting: Setting, capsys: pytest.CaptureFixture[str]) -> None:
-    for stage in (
-        built_from_packages,
-        a_pod_pulls_from_a_registry_that_wants_a_login,
-        a_wrong_digest_is_refused_and_leaves_nothing,
-        a_worker_from_files,
-        a_machine_without_units_gets_them,
-        what_cannot_be_fetched_is_named,
-        a_repository_that_nobody_known_has_signed_is_refused,
-        a_proxy_is_asked_for_what_is_elsewhere,
-    ):
-        begun = time.monotonic()
-        stage(setting)
-        with capsys.disabled():
-            print(f"\n  {stage.__name__.replace('_', ' ')}: {time.monotonic() - begun:.0f} s", end="", flush=True)
+    run_stages(
+        (
+            built_from_packages,
+            a_pod_pulls_from_a_registry_that_wants_a_login,
+            a_wrong_digest_is_refused_and_leaves_nothing,
+            a_worker_from_files,
+            a_machine_without_units_gets_them,
+            what_cannot_be_fetched_is_named,
+            a_repository_that_nobody_known_has_signed_is_refused,
+            a_proxy_is_asked_for_what_is_elsewhere,
+        ),
+        capsys,
+        setting,
+    )
     setting.lab.run("terminate", {"terminationType": "FORCEFUL"})
 
 
