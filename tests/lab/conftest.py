@@ -23,10 +23,20 @@ from slipway.vim.sandbox.inventory import everything, remove, remove_outside
 from slipway.vim.sandbox.places import Places, default_cache
 from tests.lab.cluster_lab import ClusterLab
 
+HERE = Path(__file__).parent
 INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
 ENOUGH = 8192
 VERSIONS = ("1.33.13", "1.34.4")  # of Kubernetes
 NEEDED = ("podman", "runc", "mmdebstrap", "losetup", "ip", "nsenter")
+
+
+PATIENCE = 45 * 60  # seconds for one test: the first may have to build Kubernetes
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.timeout(PATIENCE))
 
 
 def missing() -> str | None:

@@ -100,6 +100,22 @@ async def deployment_available(api: KubeApi, namespace: str, name: str, limit: f
     await _explained(api, look, f"deployment {namespace}/{name} is available", limit, namespace, "Deployment", name)
 
 
+async def daemon_set_current(api: KubeApi, namespace: str, name: str, limit: float) -> None:
+    """Its newest version on every node. One that is not there has nothing to bring."""
+    path = paths.namespaced(APPS, namespace, "daemonsets", name)
+
+    async def look() -> Look:
+        if (found := await _find(api, path)) is None:
+            return Look(True, "")
+        status = found.get("status") or {}
+        wanted = status.get("desiredNumberScheduled", 0)
+        seen = status.get("observedGeneration") == found["metadata"]["generation"]
+        updated, available = status.get("updatedNumberScheduled", 0), status.get("numberAvailable", 0)
+        return Look(seen and updated == available == wanted, f"{updated} updated, {available} available of {wanted}")
+
+    await _explained(api, look, f"daemon set {namespace}/{name} is current", limit, namespace, "DaemonSet", name)
+
+
 async def pod_running(api: KubeApi, namespace: str, name: str, limit: float) -> None:
     """Running and ready; one that ran to a good end did as well."""
 

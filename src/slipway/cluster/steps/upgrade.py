@@ -15,7 +15,7 @@ from slipway.cluster.versions import Version, refuse_node, refuse_upgrade, versi
 from slipway.kube.nodes import find_node, kubelet_version, node_is_ready
 from slipway.kube.nodes import uncordon as let_pods_in
 from slipway.kube.seam import KubeApi
-from slipway.kube.waiting import node_ready
+from slipway.kube.waiting import daemon_set_current, node_ready
 from slipway.model.action import StepContext
 from slipway.model.errors import StepError
 from slipway.model.machine import Outcome
@@ -71,6 +71,9 @@ async def uncordon(world: World, args: Uncordon, ctx: StepContext) -> Outcome:
             async with world.reach.api(args.site, ctx) as api:
                 await node_ready(api, args.node.name, end - now(), _wanted(args.site).tag)
                 await let_pods_in(api, args.node.name)
+                if args.node.master:
+                    # Every node's way to Services is replaced: no pod has to move while that goes on.
+                    await daemon_set_current(api, "kube-system", "kube-proxy", end - now())
                 return Outcome()
         except StepError as error:
             if not error.temporary or now() >= end:
