@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
@@ -35,23 +36,32 @@ class Journal:
     def write(self, write: Callable[[Connection], T]) -> asyncio.Future[T]:
         """Queue a write. The future is its result, once it is on disk."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting.append((write, future))
+        # Each write runs in the context of whoever gave it, and the writer in none: the log tells them apart.
+        context = copy_context()
+        self._waiting.append((lambda connection: context.run(write, connection), future))
         if self._writer is None:
-            self._writer = asyncio.create_task(self._write_all(), name="journal")
+            self._writer = asyncio.create_task(self._write_all(), name="journal", context=Context())
         return future
 
     async def _write_all(self) -> None:
-        while self._waiting:
-            batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
-            results = await self._write_batch([write for write, _ in batch])
-            for (_, future), result in zip(batch, results, strict=True):
-                if future.cancelled():
-                    continue
-                if isinstance(result, BaseException):
-                    future.set_exception(result)
-                else:
-                    future.set_result(result)
-        self._writer = None
+        batch: list[tuple[Write, asyncio.Future[Any]]] = []
+        try:
+            while self._waiting:
+                batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
+                results = await self._write_batch([write for write, _ in batch])
+                for (_, future), result in zip(batch, results, strict=True):
+                    if future.cancelled():
+                        continue
+                    if isinstance(result, BaseException):
+                        future.set_exception(result)
+                    else:
+                        future.set_result(result)
+        finally:
+            self._writer = None
+            # Broken off, as at the end of a process: nobody must wait for what will not be written.
+            for _, future in (*batch, *self._waiting):
+                future.cancel()
+            self._waiting.clear()
 
     async def _write_batch(self, writes: list[Write]) -> list[Any]:
         wait = 0.05

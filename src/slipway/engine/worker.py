@@ -114,7 +114,11 @@ class Worker:
         room = self._operations_at_once - len(self._runs)
         orphans = now >= self._watch_orphans_from
         if room > 0 and await self._database.read(operations.any_claimable, self.id, list(self._runs), orphans=orphans):
-            for held in await self._database.write(operations.claim, self.id, list(self._runs), room, orphans=orphans):
+            claimed = await self._database.write(operations.claim, self.id, list(self._runs), room, orphans=orphans)
+            if self._leaving:  # since the claim began: `leave` does not know of these any more
+                await self._database.write(_hand_back, claimed)
+                return
+            for held in claimed:
                 self._start(held)
         if self._runs:
             for operation_id, mode in (await self._database.read(operations.cancels, self.id)).items():
@@ -156,3 +160,8 @@ class Worker:
                 del self._runs[operation_id]
             if full:
                 self._wake.set()
+
+
+def _hand_back(connection: Connection, claimed: list[Held]) -> None:
+    for held in claimed:
+        operations.release(connection, held.operation.id, held.epoch)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
+from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import select, update
 
+from slipway.engine.journal import Journal
 from slipway.model.errors import Conflict, StepError
 from slipway.model.journal import StepState
 from slipway.model.operation import State
@@ -170,3 +173,47 @@ async def _end_lease(database: Database, yard: Yard) -> None:
     await database.write(
         lambda c: c.execute(update(workers_table).where(workers_table.c.id == yard.worker.id).values(lease_until=0.0))
     )
+
+
+async def test_what_a_worker_claims_while_it_leaves_is_handed_back_untouched(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Yard(database) as leaving:
+        claim, claiming, left = operations.claim, asyncio.Event(), threading.Event()
+        loop = asyncio.get_running_loop()
+
+        def slow_claim(*args: Any, **kwargs: Any) -> list[operations.Held]:
+            loop.call_soon_threadsafe(claiming.set)
+            assert left.wait(10)
+            return claim(*args, **kwargs)
+
+        monkeypatch.setattr(operations, "claim", slow_claim)
+        operation_id = await leaving.accept(chain("a"))
+        await asyncio.wait_for(claiming.wait(), 10)
+        going = asyncio.create_task(leaving.worker.leave(grace=5))
+        await asyncio.sleep(0)
+        left.set()
+        await going
+        assert leaving._serving
+        await leaving._serving
+        owner = select(operations_table.c.worker_id).where(operations_table.c.id == operation_id)
+        assert await database.read(lambda connection: connection.scalar(owner)) is None
+        assert not leaving.world.began
+    monkeypatch.setattr(operations, "claim", claim)
+    async with Yard(database) as heir:
+        heir.lifecycle.plans.update(leaving.lifecycle.plans)
+        heir.worker.wake()
+        assert (await heir.rest(operation_id)).operation_state is State.COMPLETED
+
+
+async def test_nobody_waits_for_what_a_broken_off_journal_will_not_write(database: Database) -> None:
+    journal, wait = Journal(database), threading.Event()
+    first = journal.write(lambda connection: wait.wait(10))
+    await asyncio.sleep(0)
+    second = journal.write(lambda connection: None)
+    assert journal._writer is not None
+    journal._writer.cancel()
+    done, _ = await asyncio.wait([first, second], timeout=5)
+    wait.set()
+    assert {first, second} == done
+    assert await asyncio.wait_for(journal.write(lambda connection: "again"), 10) == "again"

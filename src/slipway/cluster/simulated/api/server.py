@@ -12,6 +12,7 @@ from slipway.cluster.simulated.api import reactions
 from slipway.cluster.simulated.api.kinds import (
     BUILT_IN,
     BY_NAME,
+    DAEMON_SET,
     DEFINITION,
     NAMESPACE,
     NODE,
@@ -35,6 +36,7 @@ from slipway.cluster.simulated.api.refusal import (
 from slipway.cluster.simulated.api.requests import Place, group_of, place_of
 from slipway.cluster.simulated.api.selecting import fixed, page, selected
 from slipway.cluster.simulated.api.subresources import made_by_subresource
+from slipway.cluster.simulated.api.workloads import told_daemon_set
 from slipway.cluster.simulated.cluster import Cluster
 from slipway.cluster.simulated.host import kubelet_of
 from slipway.kube.seam import Object, Objects, PatchKind
@@ -83,7 +85,8 @@ class ApiServer:
             return {"apiVersion": version, "kind": f"{place.kind.name}List", **page(self._listed(place, query), query)}
         if place.subresource not in (None, "status"):
             raise NoSuchPath
-        return self._existing(place)
+        found = self._existing(place)
+        return told_daemon_set(self.store, found) if place.kind == DAEMON_SET else found
 
     def create(self, path: str, body: Object) -> Object:
         place = place_of(path, self.store)

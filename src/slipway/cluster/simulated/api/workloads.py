@@ -33,6 +33,21 @@ def tend_daemons_on(store: ObjectStore, node: Object) -> None:
         _run_daemon(store, daemon_set, node)
 
 
+def told_daemon_set(store: ObjectStore, daemon_set: Object) -> Object:
+    """With its status, which is told when it is asked for: with every node that comes it would cost more."""
+    pods = _living(store.owned_by(daemon_set["metadata"]["uid"]))
+    ready = sum(1 for pod in pods if condition(pod, "Ready").get("status") == "True")
+    status = {
+        "observedGeneration": daemon_set["metadata"]["generation"],
+        "desiredNumberScheduled": len(pods),
+        "currentNumberScheduled": len(pods),
+        "updatedNumberScheduled": len(pods),
+        "numberReady": ready,
+        "numberAvailable": ready,
+    }
+    return {**daemon_set, "status": status}
+
+
 def remove_pods_of(store: ObjectStore, owner: Object) -> None:
     for pod in store.owned_by(owner["metadata"]["uid"]):
         end(store, pod, node_lives=True)
