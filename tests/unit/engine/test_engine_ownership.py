@@ -210,7 +210,7 @@ async def test_nobody_waits_for_what_a_broken_off_journal_will_not_write(databas
     journal, wait = Journal(database), threading.Event()
     first = journal.write(lambda connection: wait.wait(10))
     await asyncio.sleep(0)
-    second = journal.write(lambda connection: None)
+    second = journal.write(lambda connection: False)
     assert journal._writer is not None
     journal._writer.cancel()
     done, _ = await asyncio.wait([first, second], timeout=5)
