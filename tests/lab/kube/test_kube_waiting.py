@@ -11,7 +11,15 @@ from slipway.kube import paths
 from slipway.kube.api import Api
 from slipway.kube.credentials import Credentials
 from slipway.kube.failure import KubeError
-from slipway.kube.waiting import daemon_set_current, deployment_available, node_gone, node_ready, pod_running
+from slipway.kube.waiting import (
+    Look,
+    daemon_set_current,
+    deployment_available,
+    node_gone,
+    node_ready,
+    pod_running,
+    until,
+)
 from slipway.model.errors import StepError
 from tests.lab.kube.fake_kubelet import FakeNode, fake_node, finish
 from tests.lab.kube.workloads import Workloads
@@ -120,18 +128,28 @@ async def test_wrong_credentials_are_not_waited_with(administrator: Credentials)
             await node_ready(api, "n", 30)
 
 
-async def test_a_daemon_set_is_awaited_until_its_newest_version_is_everywhere(work: Workloads) -> None:
-    path = paths.namespaced("/apis/apps/v1", work.namespace, "daemonsets", "proxy")
-    pods = {"metadata": {"labels": {"app": "proxy"}}, "spec": {"containers": [{"name": "main", "image": "none"}]}}
+async def test_a_daemon_set_is_awaited_until_it_runs_on_every_node(work: Workloads) -> None:
+    work.node.starts = False
+    containers = [{"name": "main", "image": "registry.slipway.test/pause:1"}]
+    pods = {
+        "metadata": {"labels": {"app": "proxy"}},
+        "spec": {"containers": containers, "nodeSelector": {"kubernetes.io/hostname": work.node.name}},
+    }
     spec = {"selector": {"matchLabels": {"app": "proxy"}}, "template": pods}
-    await work.api.create(path.rpartition("/")[0], {"metadata": {"name": "proxy"}, "spec": spec})
-    with pytest.raises(StepError, match=r"daemon set .*/proxy is current.*"):
-        await daemon_set_current(work.api, work.namespace, "proxy", 0.3)
-    found = await work.api.get(path)
-    current = {"desiredNumberScheduled": 1, "currentNumberScheduled": 1, "numberReady": 1, "numberMisscheduled": 0}
-    status = current | {"updatedNumberScheduled": 1, "numberAvailable": 1}
-    await work.api.patch(f"{path}/status", {"status": status | {"observedGeneration": found["metadata"]["generation"]}})
-    await daemon_set_current(work.api, work.namespace, "proxy", 10)
+    path = paths.namespaced("/apis/apps/v1", work.namespace, "daemonsets")
+    await work.api.create(path, {"metadata": {"name": "proxy"}, "spec": spec})
+
+    async def wanted_on_the_node() -> Look:
+        """Its controller may not know of so new a node yet."""
+        status = (await work.api.get(f"{path}/proxy"))["status"]
+        return Look(status["desiredNumberScheduled"] == 1, str(status))
+
+    await until(wanted_on_the_node, "the node is known", 30)
+    with pytest.raises(StepError, match=r"until daemon set \S+/proxy is current"):
+        await daemon_set_current(work.api, work.namespace, "proxy", 3)
+    work.node.starts = True
+    await daemon_set_current(work.api, work.namespace, "proxy", 30)
+    assert len(await work.running()) == 1
 
 
 async def test_a_daemon_set_that_is_not_there_is_not_awaited(work: Workloads) -> None:
