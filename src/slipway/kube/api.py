@@ -10,6 +10,7 @@ Nothing is tried twice in here, for only the step knows what may be: a temporary
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -20,8 +21,10 @@ from slipway.kube import failure
 from slipway.kube.credentials import Credentials, tls
 from slipway.kube.discovery import Discovery
 from slipway.kube.failure import KubeError
-from slipway.kube.handshake import closed_if_cancelled
 from slipway.kube.seam import Object, Objects, PatchKind
+from slipway.model.errors import OutsideError
+from slipway.outside.guard import Guard
+from slipway.outside.handshake import closed_if_cancelled
 
 if TYPE_CHECKING:
     import httpx
@@ -47,13 +50,20 @@ class Api:
         *,
         socket: Path | None = None,
         server_name: str | None = None,
+        guard: Guard | None = None,
+        token: Callable[[], Awaitable[str]] | None = None,
         timeout: float = TIMEOUT,
         largest: int = LARGEST,
     ) -> None:
-        """`socket`: leads to the server in place of its address. `server_name`: what its certificate must be for."""
+        """`socket`: leads to the server in place of its address. `server_name`: what its certificate must be for.
+
+        `guard`: for an address that somebody gave us. `token`: asked before each call, for one that ends soon.
+        """
         self._credentials = credentials
         self._socket = socket
+        self._guard = guard
         self._server_name = server_name or credentials.server_name
+        self._token = token
         self._timeout = timeout
         self._largest = largest
         self._turns = asyncio.Semaphore(AT_ONCE)
@@ -63,15 +73,11 @@ class Api:
     async def __aenter__(self) -> Self:
         import httpx  # a tenth of a second that no start of the server should pay
 
-        # Their number is bounded by the turns. httpx must not count as well: a cancelled call may keep its place for
-        # ever, and eight of them would end all calls. Such a connection is closed with the others, when we leave.
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=AT_ONCE)
-        path = str(self._socket) if self._socket else None
-        token = self._credentials.token
+        who = self._credentials.authorization
         self._client = httpx.AsyncClient(
             base_url=self._credentials.server,
-            transport=httpx.AsyncHTTPTransport(verify=tls(self._credentials), uds=path, limits=limits),
-            headers={"User-Agent": FIELD_MANAGER} | ({"Authorization": f"Bearer {token}"} if token else {}),
+            transport=self._transport(),
+            headers={"User-Agent": FIELD_MANAGER} | ({"Authorization": who} if who else {}),
             timeout=None,  # noqa: S113 - ours is around everything
             trust_env=False,  # no proxy, no .netrc
         )
@@ -83,6 +89,18 @@ class Api:
         client, self._client = self._client, None
         if client:
             await client.aclose()
+
+    def _transport(self) -> httpx.AsyncBaseTransport:
+        import httpx
+
+        context = tls(self._credentials)
+        if self._guard is not None:
+            return self._guard.transport(verify=context)
+        # Their number is bounded by the turns. httpx must not count as well: a cancelled call may keep its place for
+        # ever, and eight of them would end all calls. Such a connection is closed with the others, when we leave.
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=AT_ONCE)
+        path = str(self._socket) if self._socket else None
+        return httpx.AsyncHTTPTransport(verify=context, uds=path, limits=limits)
 
     async def get(self, path: str, **query: str) -> Object:
         return await self._json("GET", path, query)
@@ -148,26 +166,32 @@ class Api:
         import httpx
 
         asked = self._asked(verb, path)
+        token = await self._token() if self._token else None
         async with self._turns:
             try:
                 async with asyncio.timeout(self._timeout):
-                    status, answer = await self._exchange(verb, path, query, body, content_type)
+                    status, answer = await self._exchange(verb, path, query, body, content_type, token)
             except TimeoutError:
                 raise failure.too_slow(asked, self._timeout) from None
+            except OutsideError as error:
+                raise KubeError(f"{asked}: {error.detail}", temporary=error.temporary) from None
             except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
                 raise failure.not_reached(asked, error) from None
         if not 200 <= status < 300:
-            raise failure.refused(asked, status, answer, [*self._credentials.secrets, *failure.secrets_of(body)])
+            secrets = [*self._credentials.secrets, *([token] if token else []), *failure.secrets_of(body)]
+            raise failure.refused(asked, status, answer, secrets)
         return answer
 
     async def _exchange(
-        self, verb: str, path: str, query: dict[str, str] | None, body: Any, content_type: str
+        self, verb: str, path: str, query: dict[str, str] | None, body: Any, content_type: str, token: str | None
     ) -> tuple[int, bytes]:
         """One request. An answer without end is cut off, and told."""
         if self._client is None:
             raise RuntimeError("Api is used outside of its context.")
         content = None if body is None else msgspec.json.encode(body)
         headers = {"Accept": JSON} | ({"Content-Type": content_type} if content is not None else {})
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
         name = {"sni_hostname": self._server_name} if self._server_name else {}
         taken = bytearray()
         async with (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import os
 import ssl
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from slipway.model.errors import PackageError, StepError
+from slipway.outside.tls import load_chain
 from slipway.package.yaml_reader import read_yaml
 
 LARGEST = 1 << 20  # bytes of a kubeconfig
@@ -19,14 +19,17 @@ FLATTEN = "give the output of `kubectl config view --raw --flatten --minify`."
 
 @dataclass(frozen=True)
 class Credentials:
-    """A server, its CA, and a client certificate or a token. In clear: made for one step, never stored."""
+    """A server, its CA, and a client certificate, a token or a password. In clear: made for one step, never stored."""
 
     server: str  # https://host:port
-    ca: str = field(repr=False)  # PEM
+    ca: str | None = field(repr=False)  # PEM; None trusts the authorities of this machine
     client_certificate: str | None = field(default=None, repr=False)  # PEM
     client_key: str | None = field(default=None, repr=False)  # PEM
     token: str | None = field(default=None, repr=False)
     server_name: str | None = None  # that the server's certificate must have, when it is not the host of `server`
+    username: str | None = field(default=None, repr=False)  # with the password, for a proxy before the server
+    password: str | None = field(default=None, repr=False)
+    verify: bool = field(default=True, repr=False)  # False believes any certificate
 
     def __post_init__(self) -> None:
         if not _is_https(self.server):
@@ -38,7 +41,16 @@ class Credentials:
 
     @property
     def secrets(self) -> list[str]:
-        return [value for value in (self.token, self.client_key) if value]
+        return [value for value in (self.token, self.client_key, self.password) if value]
+
+    @property
+    def authorization(self) -> str | None:
+        """The header that says who asks; None for a client certificate alone."""
+        if self.token:
+            return f"Bearer {self.token}"
+        if self.username is None or self.password is None:
+            return None
+        return f"Basic {base64.b64encode(f'{self.username}:{self.password}'.encode()).decode()}"
 
 
 def from_kubeconfig(text: str) -> Credentials:
@@ -89,30 +101,23 @@ def _read(text: str) -> dict[str, Any]:
 
 
 def tls(credentials: Credentials) -> ssl.SSLContext:
-    """Trusts the given CA and nobody else. The default context would trust everybody's when there is none."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    """Trusts the given CA and nobody else. The default context would trust everybody's besides."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if credentials.ca is not None else ssl.create_default_context()
     try:
-        context.load_verify_locations(cadata=credentials.ca)
+        if credentials.ca is not None:
+            context.load_verify_locations(cadata=credentials.ca)
     except (ssl.SSLError, ValueError, TypeError):  # not a certificate, empty, not ASCII
         raise StepError("The CA of the Kubernetes API can't be read.", cure="give it as PEM.") from None
+    if not credentials.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
     if credentials.client_certificate and credentials.client_key:
         try:
-            _load_chain(context, f"{credentials.client_certificate}\n{credentials.client_key}")
+            load_chain(context, f"{credentials.client_certificate}\n{credentials.client_key}")
         except (ssl.SSLError, ValueError):
             cure = "give both as PEM, the key without a passphrase."
             raise StepError("The client certificate for Kubernetes does not go with its key.", cure=cure) from None
     return context
-
-
-def _load_chain(context: ssl.SSLContext, pem: str) -> None:
-    """OpenSSL wants a file: it gets one that is in memory only and has no name others could open."""
-    descriptor = os.memfd_create("slipway")
-    try:
-        with os.fdopen(descriptor, "wb", closefd=False) as file:
-            file.write(pem.encode())
-        context.load_cert_chain(f"/proc/self/fd/{descriptor}", password="")  # never ask a terminal
-    finally:
-        os.close(descriptor)
 
 
 def _named(config: dict[str, Any], plural: str, singular: str, name: object) -> dict[str, Any]:

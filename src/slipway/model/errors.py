@@ -7,16 +7,20 @@
     │   ├── Forbidden         403
     │   ├── NotFound          404
     │   ├── NotAcceptable     406
+    │   ├── TooSlow           408
     │   ├── Conflict          409   right request, wrong moment
     │   ├── PreconditionFailed 412  the resource changed since it was read
     │   ├── TooLarge          413
     │   ├── UnsupportedMediaType 415
     │   ├── RangeNotSatisfiable 416
     │   ├── Unprocessable     422   understood, but it names something that can't be used
-    │   └── PackageError      422   a package is broken or hostile: file, line, cure
+    │   ├── PackageError      422   a package is broken or hostile: file, line, cure
+    │   └── Unavailable       503   somebody who must be asked first does not answer
     ├── StepError                   a step did not do its work; `temporary` says whether trying again may help
     │   ├── VimError                ... because of the VIM: temporary, permanent, quota or auth
     │   └── KubeError               ... because of a Kubernetes API (kube/failure.py)
+    ├── OutsideError                a request to an address that was given may not be made, or its answer not be taken
+    │   └── DownloadError           ... of a package's content (lcm/package_download.py)
     ├── LeaseLost                   another worker owns this operation now: stop at once
     └── SettingsError               Slipway itself is set up wrongly
 
@@ -26,6 +30,7 @@ Each says what was tried, what came back and what to do next, and becomes one Pr
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
@@ -38,6 +43,7 @@ class ProblemDetails(msgspec.Struct, omit_defaults=True, rename="camel", frozen=
     title: str | None = None
     type: str | None = None
     instance: str | None = None
+    user_script_err_handling_data: dict[str, Any] | None = None  # of an operation: what a script wants at the next try
 
 
 class SlipwayError(Exception):
@@ -85,6 +91,11 @@ class NotAcceptable(RequestError):
     title = "Not Acceptable"
 
 
+class TooSlow(RequestError):
+    status = 408
+    title = "Request Timeout"
+
+
 class Conflict(RequestError):
     status = 409
     title = "Conflict"
@@ -130,12 +141,20 @@ class PackageError(Unprocessable):
         super().__init__(f"{place}{what}" + (f" Cure: {cure}" if cure else ""))
 
 
+class Unavailable(RequestError):
+    status = 503
+    title = "Service Unavailable"
+
+
 class StepError(SlipwayError):
     """A step failed. The engine adds which step, on which node."""
 
-    def __init__(self, detail: str, *, temporary: bool = False, cure: str | None = None) -> None:
+    def __init__(
+        self, detail: str, *, temporary: bool = False, cure: str | None = None, data: dict[str, Any] | None = None
+    ) -> None:
         super().__init__(f"{detail} Cure: {cure}" if cure else detail)
         self.temporary = temporary
+        self.data = data or {}  # stands in the journal as what the step left
 
 
 class VimFault(StrEnum):
@@ -151,6 +170,14 @@ class VimError(StepError):
     def __init__(self, detail: str, fault: VimFault, *, cure: str | None = None) -> None:
         super().__init__(detail, temporary=fault is VimFault.TEMPORARY, cure=cure)
         self.fault = fault
+
+
+class OutsideError(SlipwayError):
+    """Says which host and why. Whoever was given the address puts the field's name before it."""
+
+    def __init__(self, detail: str, *, temporary: bool = False) -> None:
+        super().__init__(detail)
+        self.temporary = temporary
 
 
 class LeaseLost(SlipwayError):

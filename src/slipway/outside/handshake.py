@@ -9,7 +9,7 @@ from typing import Any
 Trace = Callable[[str, dict[str, Any]], Awaitable[None]]
 
 OPENED = ("connection.connect_tcp.complete", "connection.connect_unix_socket.complete")
-STANDS = "connection.start_tls.complete"
+STANDS = ("connection.start_tls.complete", "http11.send_request_headers.started")  # the latter without TLS
 
 
 @asynccontextmanager
@@ -20,7 +20,7 @@ async def closed_if_cancelled() -> AsyncIterator[Trace]:
     async def trace(event: str, info: dict[str, Any]) -> None:
         if event in OPENED:
             opening.append(info["return_value"])
-        elif event == STANDS:
+        elif event in STANDS:
             opening.clear()
 
     try:

@@ -1,0 +1,1 @@
+"""Requests to addresses that somebody gave us: one guard for all of them."""

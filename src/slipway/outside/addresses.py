@@ -1,0 +1,95 @@
+"""Which addresses Slipway may be sent to. Judged is what a name resolved to, and what an address carries inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+from slipway.model.errors import SettingsError
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+# Where clouds tell a machine its secrets. Most are link-local, and refused as such; these are not.
+METADATA = frozenset(
+    ip_address(text)
+    for text in (
+        "100.100.100.200",
+        "168.63.129.16",
+        "192.0.0.192",
+        "fd00:ec2::254",
+        "fd20:ce::254",
+        "fd00:c1::a9fe:a9fe",
+    )
+)
+NOWHERE = (
+    ip_network("0.0.0.0/8"),  # this host on this network: Linux takes 0.0.0.0 for itself
+    ip_network("192.0.0.0/24"),  # the IETF's own
+    ip_network("fec0::/10"),  # site-local, given up long ago
+    ip_network("64:ff9b:1::/48"),  # local translation: what is embedded can't be known
+)
+_NAT64 = ip_network("64:ff9b::/96")
+_COMPATIBLE = ip_network("::/96")
+
+
+def read_networks(texts: Iterable[str]) -> tuple[Network, ...]:
+    """From the setting `allowed_networks`. SettingsError names the one that is none."""
+    networks: list[Network] = []
+    for text in texts:
+        try:
+            networks.append(ip_network(text.strip(), strict=False))
+        except ValueError:
+            raise SettingsError(
+                f"allowed_networks: {text!r} is no network. Give CIDRs such as 10.0.0.0/8 or fd00::/8."
+            ) from None
+    return tuple(networks)
+
+
+def contains_loopback(networks: Iterable[Network]) -> bool:
+    """Named on purpose: 0.0.0.0/0 says nothing about the machine that Slipway runs on."""
+    return any(network.is_loopback for network in networks)
+
+
+def refusal(address: Address, networks: tuple[Network, ...], loopback: bool) -> str | None:
+    """Why a request must not go there, as the end of "... is"; None when it may."""
+    for meant in _meant(address):
+        if why := _never(meant):
+            return why
+        if meant.is_loopback:
+            if not loopback:
+                return "a loopback address of the machine that Slipway runs on"
+        elif meant.is_reserved:  # ::1 is in a reserved block, too
+            return "a reserved or the broadcast address"
+        if networks and not any(meant in network for network in networks):
+            return "not in the allowed networks"
+    return None
+
+
+def _never(address: Address) -> str | None:
+    if address in METADATA:
+        return "a metadata address of a cloud"
+    if address.is_link_local:
+        return "a link-local address"
+    if address.is_multicast:
+        return "a multicast address"
+    if address.is_unspecified or any(address in network for network in NOWHERE):
+        return "no address of a server"
+    return None
+
+
+def _meant(address: Address) -> Iterator[Address]:
+    """The addresses that packets to this one end up at: IPv6 can carry IPv4 inside."""
+    if isinstance(address, IPv4Address):
+        yield address
+        return
+    last = IPv4Address(int(address) & 0xFFFFFFFF)
+    if address.ipv4_mapped is not None:
+        yield address.ipv4_mapped
+    elif address.sixtofour is not None:
+        yield address.sixtofour
+    elif address.teredo is not None:
+        yield from address.teredo
+    elif address in _NAT64 or (address in _COMPATIBLE and int(address) > 1):
+        yield last
+    else:
+        yield address

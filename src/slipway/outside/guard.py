@@ -1,0 +1,194 @@
+"""The one guard of requests to addresses that somebody gave us: callbacks, upload URIs, token endpoints, VIM URLs.
+
+    async with guard.client(timeout=10) as client, client.stream("GET", uri) as response:
+        body = await read_limited(response, 1 << 20)
+
+A name is resolved once for each request, every address of it is judged, and the connection goes to one that was judged:
+a name that answers differently the next time gains nothing. Whoever only wants to know beforehand asks `check`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Protocol
+
+from slipway.model.errors import OutsideError
+from slipway.outside.addresses import Address, Network, contains_loopback, read_networks, refusal
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+TIMEOUT = 30.0  # seconds for each part of a request
+RESOLVING = 5.0  # seconds
+MOST_ADDRESSES = 64  # of one name
+# Those who listen here don't speak HTTP, and some take a request for commands.
+OTHER_SERVICES = frozenset((
+    7, 9, 13, 19, 20, 21, 22, 23, 25, 53, 69, 110, 111, 119, 135, 139, 143, 161, 179, 389, 445, 465, 514, 515, 554, 587,
+    636, 873, 993, 995, 1433, 1521, 2049, 3306, 3389, 5432, 5672, 5900, 6379, 11211, 27017,
+))  # fmt: skip
+
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+
+
+class _Settings(Protocol):
+    @property
+    def host(self) -> str: ...
+    @property
+    def allowed_networks(self) -> tuple[str, ...]: ...
+
+
+async def system_resolver(host: str, port: int) -> Sequence[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+@dataclass(frozen=True)
+class Guard:
+    """`networks`: only those; none named is all. `loopback`: whether this machine itself may be meant."""
+
+    networks: tuple[Network, ...] = ()
+    loopback: bool = False
+    resolver: Resolver = system_resolver
+    resolving: float = RESOLVING
+
+    @classmethod
+    def from_settings(cls, settings: _Settings, *, listens: bool = True) -> Guard:
+        """Who listens on a loopback address is alone with this machine. A worker does not listen at all."""
+        networks = read_networks(settings.allowed_networks)
+        return cls(networks, (listens and _is_loopback(settings.host)) or contains_loopback(networks))
+
+    def read(self, url: str) -> httpx.URL:
+        """The address as it would be used. OutsideError when it can't be one, whatever it resolves to."""
+        import httpx
+
+        try:
+            parsed = httpx.URL(url)
+        except (httpx.InvalidURL, TypeError, ValueError):
+            raise OutsideError("This is no URL. Give one such as https://host:port/path.") from None
+        return _well_formed(parsed)
+
+    async def check(self, url: str | httpx.URL) -> tuple[Address, ...]:
+        """Every address behind a URL, all of them judged. OutsideError names the host and the cure."""
+        parsed = self.read(url) if isinstance(url, str) else _well_formed(url)
+        host = parsed.raw_host.decode("ascii")
+        addresses = await self._resolved(host, _port(parsed))
+        for address in addresses:
+            if why := refusal(address, self.networks, self.loopback):
+                shown = host if host == str(address) else f"{host} ({address})"
+                raise OutsideError(f"{shown} is {why}. {_cure(why)}")
+        return addresses
+
+    def transport(
+        self, *, verify: bool | str | ssl.SSLContext = True, cert: tuple[str, str] | None = None, redirects: int = 0
+    ) -> httpx.AsyncBaseTransport:
+        """For an httpx client of one's own. See `client`."""
+        from slipway.outside.transport import GuardedTransport
+
+        return GuardedTransport(self, verify, cert, redirects)
+
+    def client(
+        self,
+        *,
+        timeout: float | None = TIMEOUT,
+        verify: bool | str | ssl.SSLContext = True,
+        cert: tuple[str, str] | None = None,
+        auth: tuple[str, str] | httpx.Auth | None = None,
+        redirects: int = 0,
+    ) -> httpx.AsyncClient:
+        """`verify`: by whom a server must be vouched for (a CA as PEM). `cert`: certificate and key, both as PEM.
+
+        `redirects`: how many are followed, for GET and HEAD. Whom one leads to gets neither headers nor certificate.
+        """
+        import httpx
+
+        from slipway.outside.transport import no_cookies
+
+        return httpx.AsyncClient(
+            transport=self.transport(verify=verify, cert=cert, redirects=redirects),
+            headers={"User-Agent": "slipway", "Accept-Encoding": "identity"},
+            auth=auth,
+            cookies=no_cookies(),
+            timeout=timeout,
+            trust_env=False,  # no proxy, no .netrc
+        )
+
+    async def _resolved(self, host: str, port: int) -> tuple[Address, ...]:
+        try:
+            return (ip_address(host),)
+        except ValueError:
+            pass
+        try:
+            async with asyncio.timeout(self.resolving):
+                found = await self.resolver(host, port)
+            addresses = tuple(ip_address(text) for text in found)
+        except TimeoutError:
+            raise OutsideError(
+                f"The name {host} was not resolved within {self.resolving:g} s. Look at the name server.",
+                temporary=True,
+            ) from None
+        except (OSError, ValueError):  # ValueError: a label that no name has
+            addresses = ()
+        if not addresses:
+            raise OutsideError(f"{host} is not known here. Correct the name, or give an address.", temporary=True)
+        if len(addresses) > MOST_ADDRESSES:
+            raise OutsideError(f"{host} has {len(addresses)} addresses. Give one.")
+        return addresses
+
+
+async def read_limited(response: httpx.Response, limit: int) -> bytes:
+    """The body of a streamed answer. One that is too large, or unpacks to who knows how much, is not taken."""
+    host = response.request.url.host
+    if (encoding := response.headers.get("Content-Encoding", "identity").strip().lower()) not in ("", "identity"):
+        raise OutsideError(f"{host} sent its answer packed as {encoding[:20]!r}, which was not asked for.")
+    taken = bytearray()
+    async for chunk in response.aiter_raw():
+        taken += chunk
+        if len(taken) > limit:
+            raise OutsideError(f"The answer of {host} is larger than {limit} bytes.")
+    return bytes(taken)
+
+
+def _well_formed(url: httpx.URL) -> httpx.URL:
+    if url.scheme not in ("http", "https"):
+        raise OutsideError(
+            f"{url.scheme[:20] or 'Nothing'!r} is no scheme that can be used. Give an http or https URL."
+        )
+    if not url.raw_host:
+        raise OutsideError("The URL names no host. Give one such as https://host:port/path.")
+    host = url.host[:255]
+    if url.userinfo:
+        raise OutsideError(f"The URL of {host} has a user or a password in it. Give those in their own fields.")
+    if "%" in host:
+        raise OutsideError(f"{host} names an interface of this machine. Give an address without a zone.")
+    if not 1 <= (port := _port(url)) <= 65535:
+        raise OutsideError(f"{port} is no port of {host}. Give one from 1 to 65535.")
+    if port in OTHER_SERVICES:
+        raise OutsideError(f"Port {port} of {host} belongs to a service that is not HTTP. Give the port of the API.")
+    return url
+
+
+def _port(url: httpx.URL) -> int:
+    if url.port is None:
+        return 443 if url.scheme == "https" else 80
+    return url.port
+
+
+def _cure(why: str) -> str:
+    if "allowed networks" in why:
+        return "Give another, or have its network added to the setting allowed_networks."
+    if "loopback" in why:
+        return "Give another, or have 127.0.0.0/8 added to the setting allowed_networks."
+    return "Give the address of the server itself; these are never allowed."
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
