@@ -6,6 +6,7 @@ token goes nowhere but where the caller said.
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,7 +42,13 @@ class Answer:
 
 
 class Client:
-    def __init__(self, url: str, token: str | None = None, transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        transport: httpx.BaseTransport | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.url = _checked(url)
         headers = {"Accept": "application/json", "User-Agent": f"slipway/{__version__}"}
         if token:
@@ -52,7 +59,8 @@ class Client:
                 headers=headers,
                 timeout=_TIMEOUT,
                 transport=transport,
-                verify=url.startswith("https:"),  # reading certificates takes time that plain HTTP need not spend
+                verify=tls
+                or url.startswith("https:"),  # reading certificates takes time that plain HTTP need not spend
                 trust_env=not is_local(url),  # no proxy stands between a machine and itself
             )
         except UnicodeEncodeError:
@@ -147,6 +155,16 @@ class Client:
         except httpx.TimeoutException:
             raise NotReachable(f"The server at {self.url} did not answer in time. Is it very busy?") from None
         except httpx.TransportError as error:
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                raise NotReachable(
+                    f"The server at {self.url} is not believed ({error}). "
+                    "Name the CA of its certificate with --ca-file or SLIPWAY_CA_FILE."
+                ) from None
+            if self.url.startswith("https:") and not isinstance(error, httpx.ConnectError):
+                raise NotReachable(
+                    f"The server at {self.url} ended the connection ({error}). "
+                    "If it asks for certificates, show one with --client-cert and --client-key."
+                ) from None
             raise NotReachable(
                 f"No Slipway answers at {self.url} ({error}). "
                 "Start one with `slipway serve`, or name another with --url or SLIPWAY_URL."

@@ -23,6 +23,8 @@ from slipway.cli.paths import is_local
 from slipway.model.errors import SlipwayError
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
     from slipway.cli.client import Client
@@ -47,6 +49,17 @@ class Server:
     url: str = DEFAULT_URL
     token_file: Path | None = None
     data_dir: Path | None = None
+    ca_file: Path | None = None
+    client_cert: Path | None = None
+    client_key: Path | None = None
+
+    def tls(self) -> ssl.SSLContext | None:
+        """None: nothing was said, and httpx knows whom to trust."""
+        if not self.url.startswith("https:") or not (self.ca_file or self.client_cert or self.client_key):
+            return None
+        from slipway.cli.tls import client_tls
+
+        return client_tls(self.ca_file, self.client_cert, self.client_key)
 
     def token(self) -> str | None:
         """The token named; or, for a server on this machine, the one it has written down itself.
@@ -81,7 +94,7 @@ class Session:
     def client(self) -> Client:
         from slipway.cli.client import Client
 
-        return Client(self.server.url, self.server.token(), self.surroundings.transport)
+        return Client(self.server.url, self.server.token(), self.surroundings.transport, self.server.tls())
 
     def close(self) -> None:
         if "client" in self.__dict__:
@@ -122,6 +135,22 @@ _SERVER = (
             Path | None,
             typer.Option("--data-dir", envvar="SLIPWAY_DATA_DIR", help="The server's data, where its token is found."),
         ],
+    ),
+    *(
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                Path | None,
+                typer.Option(f"--{name.replace('_', '-')}", envvar=f"SLIPWAY_{name.upper()}", help=help),
+            ],
+        )
+        for name, help in (
+            ("ca_file", "The CA that the server's certificate is from."),
+            ("client_cert", "A certificate to show to the server."),
+            ("client_key", "Its key, when it is in another file."),
+        )
     ),
 )
 COMMON = frozenset({"output_format", *(option.name for option in _SERVER)})

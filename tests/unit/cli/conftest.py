@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +29,7 @@ def slipway(server: ScriptedServer, tmp_path: Path) -> Slipway:
     """Call a command as a shell would."""
 
     def call(*args: str, input: str | None = None, **environment: str) -> Result:
-        empty = dict.fromkeys(("SLIPWAY_URL", "SLIPWAY_TOKEN", "SLIPWAY_TOKEN_FILE", "SLIPWAY_DATA_DIR"))
+        empty = dict.fromkeys(name for name in os.environ if name.startswith("SLIPWAY_"))
         env = {**empty, "XDG_DATA_HOME": str(tmp_path / "home"), **environment}
         return CliRunner(env=env).invoke(
             app, list(args), input=input, obj=server.surroundings(), prog_name="slipway", catch_exceptions=False

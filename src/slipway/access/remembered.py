@@ -1,0 +1,42 @@
+"""Who was behind a token, for a short time. What is kept is a hash: a token can't be read out of it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Remembered(Generic[T]):
+    """Bounded: the one not asked for longest makes room."""
+
+    def __init__(self, most: int, clock: Callable[[], float]) -> None:
+        self._most = most
+        self._clock = clock
+        self._kept: OrderedDict[bytes, tuple[float, T]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def get(self, token: str) -> T | None:
+        key = _key(token)
+        until, found = self._kept.get(key, (0.0, None))
+        if until <= self._clock():
+            self._kept.pop(key, None)
+            return None
+        self._kept.move_to_end(key)
+        return found
+
+    def keep(self, token: str, found: T, until: float) -> None:
+        if until <= self._clock():
+            return
+        self._kept[_key(token)] = (until, found)
+        while len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+
+
+def _key(token: str) -> bytes:
+    return sha256(token.encode()).digest()
