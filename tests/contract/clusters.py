@@ -51,6 +51,22 @@ def healed(wanted: Wanted, slot: str) -> Wanted:
     return msgspec.structs.replace(wanted, machines=machines)
 
 
+def replugged(wanted: Wanted, slot: str, address: str, before: Found | None = None) -> Wanted:
+    """Another first port on the machine, with this address; with `before` the machine can be made as it was."""
+    old = next(machine for machine in wanted.machines if machine.name == slot)
+    first = msgspec.structs.replace(old.ports[0], id=f"{old.ports[0].id}-new", address=address)
+    new = msgspec.structs.replace(old, ports=(first, *old.ports[1:]))
+    machines = tuple(new if machine.name == slot else machine for machine in wanted.machines)
+    there = {port.id: port for port in before.ports} if before else {}
+    held = tuple(
+        msgspec.structs.replace(port, address=there[port.id].address, mac=there[port.id].mac)
+        for port in old.ports
+        if port.id in there
+    )
+    former = (msgspec.structs.replace(old, ports=held),) if held else ()
+    return msgspec.structs.replace(wanted, machines=machines, former=former)
+
+
 def nothing(instance_id: str) -> Wanted:
     return Wanted(instance_id=instance_id)
 

@@ -16,10 +16,11 @@ from slipway.model.errors import BadRequest, VimError, VimFault
 from slipway.model.machine import Found, FoundMachine, Wanted
 from slipway.model.plan import Verb
 from slipway.vim.contract import VimDriver
-from tests.contract.clusters import CIDR, FIXED, Cluster, differences, healed, nothing
+from tests.contract.clusters import CIDR, FIXED, Cluster, differences, healed, nothing, replugged
 from tests.contract.plans import Context, hand, in_order, run_plan, undo_steps
 
 ONE, OTHER = "instance-1", "instance-2"
+OTHER_FIXED = "10.10.0.7"
 
 
 def by_slot(found: Found) -> dict[str, FoundMachine]:
@@ -174,6 +175,44 @@ class VimContract:
         found = await self.reach(driver, connection, wanted, operation="op-2")
         assert differences(found, wanted) == []
         assert by_slot(found)["workerNode-1"].ports == before["workerNode-1"].ports
+
+    @pytest.mark.parametrize("undoable", [True, False])
+    async def test_another_port_takes_the_place_of_one_and_the_rest_stays(
+        self, driver: VimDriver, connection: Connection, undoable: bool
+    ) -> None:
+        wanted = self.cluster.wanted(ONE)
+        first = await self.reach(driver, connection, wanted)
+        before = by_slot(first)
+        new = replugged(wanted, "workerNode-1", OTHER_FIXED, first if undoable else None)
+        found = await self.reach(driver, connection, new, twice=True, operation="op-2")
+        after = by_slot(found)
+        assert differences(found, new) == []
+        assert after["workerNode-1"].resource_id == before["workerNode-1"].resource_id
+        assert after["workerNode-1"].volumes == before["workerNode-1"].volumes
+        assert OTHER_FIXED in [port.address for port in after["workerNode-1"].ports]
+        kept = [port for port in before["workerNode-1"].ports if port.name != "CP1"]
+        assert [port for port in after["workerNode-1"].ports if port.name != "CP1"] == kept
+        assert after["workerNode-2"] == before["workerNode-2"]
+
+    async def test_undo_gives_back_a_port_that_another_took_the_place_of(
+        self, driver: VimDriver, connection: Connection
+    ) -> None:
+        wanted = self.cluster.wanted(ONE)
+        before = await self.reach(driver, connection, wanted)
+        plan = driver.steps_towards(replugged(wanted, "workerNode-1", OTHER_FIXED, before), before)
+        for stop in range(len(plan.steps) + 1):
+            ctx = Context(connection, ONE, f"op-{stop + 2}")
+            await undo_steps(driver, await run_plan(driver, plan, ctx, stop_after=stop), ctx, twice=True)
+            after = await driver.find(connection, ONE)
+            assert differences(after, wanted) == [], f"stopped after {stop}"
+            assert {(p.id, p.address, p.mac) for p in after.ports} == {(p.id, p.address, p.mac) for p in before.ports}
+
+    async def test_ports_say_what_they_are_on(self, driver: VimDriver, connection: Connection) -> None:
+        """Where a driver can't tell, nothing is said; what is said is true."""
+        wanted = self.cluster.wanted(ONE)
+        found = await self.reach(driver, connection, wanted)
+        asked = {p.id: p.network or p.external_network for machine in wanted.machines for p in machine.ports}
+        assert [p.id for p in found.ports if p.network not in (None, asked[p.id])] == []
 
     async def test_scale_out_only_adds(self, driver: VimDriver, connection: Connection) -> None:
         before = await self.reach(driver, connection, self.cluster.wanted(ONE, workers=1))

@@ -17,13 +17,16 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 from sqlalchemy.engine import URL
 
 from slipway.engine import decisions
 from slipway.model.errors import VimFault
+from slipway.model.instance import ExtVirtualLink, VnfExtCpData
 from slipway.model.operation import OperationType, State
 from slipway.model.requests import (
     AnyRequest,
+    ChangeExtConnRequest,
     HealRequest,
     InstantiateRequest,
     ScaleRequest,
@@ -63,6 +66,12 @@ def back(steps: int) -> ScaleRequest:
     return ScaleRequest(type=ScaleType.SCALE_IN, aspect_id="workers", number_of_steps=steps)
 
 
+def on(network: str) -> tuple[ExtVirtualLink, ...]:
+    return (ExtVirtualLink(id="outside", resource_id=network, ext_cps=(VnfExtCpData(cpd_id="workerNode_CP1"),)),)
+
+
+MOVE = ChangeExtConnRequest(ext_virtual_links=on("net-2"))
+PLUGGED = ((OperationType.INSTANTIATE, replace(INSTANTIATE, ext_virtual_links=on("net-1"))),)
 MADE = ((OperationType.INSTANTIATE, INSTANTIATE),)
 GROWN = (*MADE, (OperationType.SCALE, out(2)))
 FORCEFUL = TerminateRequest(termination_type=TerminationType.FORCEFUL)
@@ -73,8 +82,12 @@ FLOWS = {
     "scale in": Flow(OperationType.SCALE, back(2), State.COMPLETED, GROWN),
     "heal": Flow(OperationType.HEAL, HealRequest(), State.COMPLETED, MADE),
     "terminate": Flow(OperationType.TERMINATE, FORCEFUL, State.COMPLETED, MADE),
+    "change of external connectivity": Flow(OperationType.CHANGE_EXT_CONN, MOVE, State.COMPLETED, PLUGGED),
     "rollback of instantiate": Flow(OperationType.INSTANTIATE, INSTANTIATE, State.ROLLED_BACK, roll_back=True),
     "rollback of scale out": Flow(OperationType.SCALE, out(2), State.ROLLED_BACK, MADE, roll_back=True),
+    "rollback of a change of external connectivity": Flow(
+        OperationType.CHANGE_EXT_CONN, MOVE, State.ROLLED_BACK, PLUGGED, roll_back=True
+    ),
 }
 
 
@@ -124,7 +137,7 @@ async def prepare(flow: Flow, settings: Settings) -> Prepared:
 async def prepare_rollback(rig: Rig, flow: Flow, instance_id: str, touched: list[str]) -> Prepared:
     """The last machine's making fails for good, and somebody decides to roll back: nothing of that has run yet."""
     last = touched[-1]
-    slot = last.removeprefix("make machine ")
+    slot = last.removeprefix("make machine ").removeprefix("repair machine ")
     fault = Rule(call="make_machine", machine=slot, kind=RuleKind.ERROR, fault=VimFault.PERMANENT)
     await rig.slipway.simulated.set_rules(SIMULATED_VIM, [fault])
     failed = await rig.run(flow.kind, instance_id, flow.request)

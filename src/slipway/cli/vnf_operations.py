@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from slipway.cli.assignments import FILE_HINT, assignments, read_mapping
+from slipway.cli.assignments import FILE_HINT, assignments, read_mapping, texts
 from slipway.cli.begin import Name, Params, Plan, Wait, begin, follow, vnfc_ids
 from slipway.cli.lookup import find_vnf
 from slipway.cli.paths import INSTANCES, inside
@@ -124,6 +124,28 @@ def heal(
     return begin(session, vnf, "heal", body, plan=plan, wait=wait)
 
 
+@command(app, "change-ext-conn", example="slipway vnf change-ext-conn mycluster --network workerNode_CP2=net-b --plan")
+def change_ext_conn(
+    session: Session,
+    name: Name,
+    network: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CP=NETWORK", help="A connection point and the VIM's network for it; repeatable."),
+    ] = None,
+    param: Params = None,
+    request: WholeRequest = None,
+    plan: Plan = False,
+    wait: Wait = True,
+) -> int:
+    """Move connection points of a VNF to other networks. Addresses are asked for in --request."""
+    if bool(network) == bool(request):
+        raise typer.BadParameter("say what to connect, either here or in --request.", param_hint="--network")
+    vnf = find_vnf(session.client, name).body
+    body = read_mapping(request, "--request") if request else {"extVirtualLinks": _links(vnf, network)}
+    _add_params(body, param)
+    return begin(session, vnf, "change_ext_conn", body, plan=plan, wait=wait)
+
+
 @command(app, "change-package", example="slipway vnf change-package mycluster --package cluster-2 --plan")
 def change_package(
     session: Session,
@@ -171,6 +193,18 @@ def modify(
     vnf = find_vnf(session.client, name)
     answer = session.client.patch(inside(INSTANCES, vnf.body["id"]), body, etag=vnf.etag)
     return follow(session, answer.made, wait=wait)
+
+
+def _links(vnf: dict[str, Any], networks: list[str] | None) -> list[dict[str, Any]]:
+    """The link that the VNF has to a network already, or a new one of the network's name."""
+    there = (vnf.get("instantiatedVnfInfo") or {}).get("extVirtualLinkInfo") or ()
+    known = {link["resourceHandle"]["resourceId"]: link["id"] for link in there}
+    links: dict[str, dict[str, Any]] = {}
+    for point, network in texts(networks, "--network").items():
+        id_ = known.get(network, network if network not in known.values() else f"to {network}")
+        link = links.setdefault(network, {"id": id_, "resourceId": network, "extCps": []})
+        link["extCps"].append({"cpdId": point})
+    return list(links.values())
 
 
 def _add_params(body: dict[str, Any], given: list[str] | None, file: Path | None = None) -> None:

@@ -9,16 +9,25 @@ from slipway.cluster.checks import refuse_master_count
 from slipway.cluster.helm_plans import with_helm
 from slipway.cluster.package_files import check_files
 from slipway.cluster.parameters import NAME, PATH
+from slipway.cluster.points import points_in_use
 from slipway.cluster.recorded import recorded_version
 from slipway.cluster.roster import Roster, checked_of, masters, parameters_of, roster_of
 from slipway.cluster.scripted import scripted
 from slipway.cluster.steps import actions
 from slipway.cluster.steps.world import World
 from slipway.model.action import Action
+from slipway.model.connectivity import connected, links_of, moved_points
 from slipway.model.errors import BadRequest, Unprocessable
 from slipway.model.instance import InstantiatedVnfInfo
 from slipway.model.plan import Plan
-from slipway.model.requests import ChangePackageRequest, HealRequest, InstantiateRequest, ScaleRequest, ScaleType
+from slipway.model.requests import (
+    ChangeExtConnRequest,
+    ChangePackageRequest,
+    HealRequest,
+    InstantiateRequest,
+    ScaleRequest,
+    ScaleType,
+)
 from slipway.model.situation import Situation
 
 SINGLE = (
@@ -51,6 +60,8 @@ class KubernetesDriver:
             _check_scale(situation, request)
         if isinstance(request, HealRequest) and request.vnfc_instance_id:
             _check_heal(situation, request)
+        if isinstance(request, ChangeExtConnRequest):
+            _check_connectivity(situation, request)
 
     def plan(self, hook: str, situation: Situation) -> Plan:
         if hook.startswith("terminate_"):
@@ -126,6 +137,21 @@ def _check_heal(situation: Situation, request: HealRequest) -> None:
     control = {vnfc.id for vnfc in info.vnfc_resource_info if vnfc.vdu_id == role.vdu}
     if control <= chosen and not all_of_them <= chosen:
         raise BadRequest(f"vnfcInstanceId: {SINGLE if len(control) == 1 else ALL_MASTERS}")
+
+
+def _check_connectivity(situation: Situation, request: ChangeExtConnRequest) -> None:
+    """Certificates, etcd and every kubelet know nodes by their addresses: those of the cluster's own ports stay."""
+    info = situation.instance.vnf.instantiated_vnf_info
+    if info is None:
+        return
+    now = links_of(info)
+    moved = moved_points(now, connected(now, request.ext_virtual_links))
+    for parameter, point in points_in_use(parameters_of(situation)):
+        if point in moved:
+            raise BadRequest(
+                f"extVirtualLinks: the cluster uses the addresses of {point!r} ({PATH}.{parameter}), which it can't "
+                "change; leave that connection point on its network, or instantiate another cluster there."
+            )
 
 
 def _healed(info: InstantiatedVnfInfo, request: HealRequest) -> set[str]:

@@ -12,19 +12,14 @@ from collections import Counter
 from msgspec.structs import replace
 
 from slipway.lcm.rules import Rules, hooked, made_from
-from slipway.lcm.standing import (
-    check_links,
-    highest_levels,
-    info_of,
-    level_of,
-    links_of,
-    recorded_links,
-    scale_levels,
-)
+from slipway.lcm.standing import check_links, highest_levels, info_of, level_of, scale_levels
+from slipway.lcm.vim_choice import connections_with
 from slipway.lcm.wanted import wanted_at
 from slipway.mgmt.drivers import ManagementDrivers
+from slipway.model.connectivity import links_of, recorded_links
 from slipway.model.errors import BadRequest, Unprocessable
-from slipway.model.instance import ExtVirtualLink, InstantiatedVnfInfo, ScaleInfo, VimConnectionInfo, VnfInstance
+from slipway.model.instance import ExtVirtualLink, InstantiatedVnfInfo, ScaleInfo, VnfInstance
+from slipway.model.machine import Wanted
 from slipway.model.merge import merge_patch
 from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
@@ -45,13 +40,16 @@ def check(situation: Situation, request: ChangePackageRequest) -> None:
     _check_members(situation, info)
     check_links(request.ext_virtual_links, situation.flavour)
     _check_moves(info, request)
-    _connections(vnf, request)
+    connections_with(vnf, request.vim_connection_info)
 
 
 def plan(situation: Situation, request: ChangePackageRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
+    return hooked(situation, wanted(situation, request), "change_current_package", driver, management)
+
+
+def wanted(situation: Situation, request: ChangePackageRequest) -> Wanted:
     info = info_of(situation.instance.vnf)
-    wanted = wanted_at(situation, scale_levels(info), level_of(situation), _links(info, request))
-    return hooked(situation, wanted, "change_current_package", driver, management)
+    return wanted_at(situation, scale_levels(info), level_of(situation), _links(info, request))
 
 
 def complete(situation: Situation, request: ChangePackageRequest) -> VnfInstance:
@@ -60,7 +58,7 @@ def complete(situation: Situation, request: ChangePackageRequest) -> VnfInstance
     properties = {**new.configurable_properties, **vnf.vnf_configurable_properties}
     return replace(
         made_from(vnf, new),
-        vim_connection_info=_connections(vnf, request),
+        vim_connection_info=connections_with(vnf, request.vim_connection_info),
         vnf_configurable_properties=merge_patch(properties, request.vnf_configurable_properties),
         extensions=merge_patch(vnf.extensions, request.extensions),
         instantiated_vnf_info=replace(
@@ -130,23 +128,4 @@ def _links(info: InstantiatedVnfInfo, request: ChangePackageRequest) -> tuple[Ex
     return tuple({link.id: link for link in (*links_of(info), *request.ext_virtual_links)}.values())
 
 
-def _connections(vnf: VnfInstance, request: ChangePackageRequest) -> dict[str, VimConnectionInfo]:
-    """How VIMs are reached may change, not which they are."""
-    connections = dict(vnf.vim_connection_info)
-    for key, given in request.vim_connection_info.items():
-        known = connections.get(key)
-        if known is None or given.vim_id not in (None, known.vim_id) or given.vim_type not in (None, known.vim_type):
-            raise BadRequest(
-                f"vimConnectionInfo.{key}: a change of the package does not bring the VNF to another VIM; "
-                f"leave it out. The VNF has: {', '.join(connections) or 'none'}."
-            )
-        connections[key] = replace(
-            known,
-            interface_info={**known.interface_info, **given.interface_info},
-            access_info={**known.access_info, **given.access_info},
-            extra={**known.extra, **given.extra},
-        )
-    return connections
-
-
-RULES = Rules(OperationType.CHANGE_VNFPKG, ChangePackageRequest, check, plan, complete)
+RULES = Rules(OperationType.CHANGE_VNFPKG, ChangePackageRequest, check, plan, complete, wanted)

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from slipway.model.instance import (
+    ExtVirtualLinkInfo,
     InstantiatedVnfInfo,
     VirtualLinkResourceInfo,
     VirtualStorageResourceInfo,
@@ -69,6 +70,14 @@ def modifications(before: VnfInstance, after: VnfInstance) -> dict[str, Any]:
     """Of a change of package: the attributes that are not as they were."""
     was, now = msgspec.to_builtins(before), msgspec.to_builtins(after)
     return {name: now[name] for name in OF_PACKAGE if name in now and now[name] != was.get(name)}
+
+
+def changed_links(
+    before: InstantiatedVnfInfo | None, after: InstantiatedVnfInfo | None
+) -> tuple[ExtVirtualLinkInfo, ...]:
+    """Of a change of external connectivity: the links that are not as they were."""
+    was = {link.id: link for link in (before or EMPTY).ext_virtual_link_info}
+    return tuple(link for link in (after or EMPTY).ext_virtual_link_info if was.get(link.id) != link)
 
 
 def _differences(old: tuple[R, ...], new: tuple[R, ...]) -> list[tuple[R, ChangeType]]:

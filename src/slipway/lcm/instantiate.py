@@ -5,12 +5,14 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from slipway.lcm.rules import Rules, hooked
-from slipway.lcm.standing import check_links, highest_levels, recorded_links
+from slipway.lcm.standing import check_links, highest_levels
 from slipway.lcm.vim_choice import KEY, key_for_new
 from slipway.lcm.wanted import wanted_at
 from slipway.mgmt.drivers import ManagementDrivers
+from slipway.model.connectivity import recorded_links
 from slipway.model.errors import Conflict
 from slipway.model.instance import InstantiatedVnfInfo, InstantiationState, ScaleInfo, VnfInstance
+from slipway.model.machine import Wanted
 from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
 from slipway.model.requests import InstantiateRequest
@@ -27,9 +29,12 @@ def check(situation: Situation, request: InstantiateRequest) -> None:
 
 
 def plan(situation: Situation, request: InstantiateRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
+    return hooked(situation, wanted(situation, request), "instantiate", driver, management)
+
+
+def wanted(situation: Situation, request: InstantiateRequest) -> Wanted:
     level = situation.flavour.level(request.instantiation_level_id)
-    wanted = wanted_at(situation, dict(level.scale), level, request.ext_virtual_links)
-    return hooked(situation, wanted, "instantiate", driver, management)
+    return wanted_at(situation, dict(level.scale), level, request.ext_virtual_links)
 
 
 def complete(situation: Situation, request: InstantiateRequest) -> VnfInstance:
@@ -53,4 +58,4 @@ def complete(situation: Situation, request: InstantiateRequest) -> VnfInstance:
     )
 
 
-RULES = Rules(OperationType.INSTANTIATE, InstantiateRequest, check, plan, complete)
+RULES = Rules(OperationType.INSTANTIATE, InstantiateRequest, check, plan, complete, wanted)

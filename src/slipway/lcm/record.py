@@ -16,6 +16,7 @@ from slipway.model.instance import (
     CpProtocolInfo,
     ExtCpInfo,
     InstantiatedVnfInfo,
+    ResourceHandle,
     VirtualLinkResourceInfo,
     VirtualStorageResourceInfo,
     VnfcCpInfo,
@@ -33,11 +34,10 @@ from slipway.model.machine import (
     Outcome,
 )
 from slipway.model.merge import merge_patch
-from slipway.model.operation import ResourceHandle
 
 
 def outcomes(journal: Sequence[StepRecord]) -> list[Outcome]:
-    """What the steps left, oldest first. An undone step's outcome is what its undo removed."""
+    """What the steps left, oldest first. An undone step's outcome is what its undo removed or gave back."""
     settled = [r for r in journal if r.outcome and r.state in (StepState.DONE, StepState.UNDONE)]
     return [r.outcome for r in sorted(settled, key=lambda r: (r.ended_at or 0.0, r.position)) if r.outcome]
 
@@ -48,6 +48,8 @@ def with_outcomes(
     vnfcs = {vnfc.id: vnfc for vnfc in info.vnfc_resource_info}
     links = {link.id: link for link in info.vnf_virtual_link_resource_info}
     storages = {storage.id: storage for storage in info.virtual_storage_resource_info}
+    inside = {point.name for point in flavour.connection_points.values() if point.virtual_link is not None}
+    inside -= {cp.cpd_id for link in info.ext_virtual_link_info for cp in link.current_vnf_ext_cp_data}
     for result in results:
         for gone in result.removed:
             for table in (vnfcs, links, storages):
@@ -55,7 +57,7 @@ def with_outcomes(
         for network in result.networks:
             links[network.id] = _link(network, vim_key)
         for machine in result.machines:
-            vnfcs[machine.id] = _vnfc(machine, flavour, vim_key)
+            vnfcs[machine.id] = _vnfc(machine, inside, vim_key)
             storages.update((volume.id, _storage(volume, vim_key)) for volume in machine.volumes)
     order = list(flavour.vdus)
     members = sorted(vnfcs.values(), key=lambda vnfc: (order.index(vnfc.vdu_id), slot_of(vnfc)))
@@ -121,24 +123,26 @@ def _storage(volume: FoundVolume, vim_key: str) -> VirtualStorageResourceInfo:
     )
 
 
-def _vnfc(machine: FoundMachine, flavour: Flavour, vim_key: str) -> VnfcResourceInfo:
+def _vnfc(machine: FoundMachine, inside: set[str], vim_key: str) -> VnfcResourceInfo:
     metadata: dict[str, Any] = {"name": machine.name, "slot": int(machine.name.rpartition("-")[2])}
+    told = {
+        "host": machine.host,
+        "hostKey": machine.host_key,
+        "image": machine.image,
+        "flavour": machine.flavour,
+    }
     return VnfcResourceInfo(
         id=machine.id,
         vdu_id=machine.vdu,
         compute_resource=_handle(machine.resource_id, vim_key),
         zone_id=machine.zone,
         storage_resource_ids=tuple(volume.id for volume in machine.volumes),
-        vnfc_cp_info=tuple(_cp(port, flavour) for port in machine.ports),
-        metadata=metadata
-        | ({"host": machine.host} if machine.host else {})
-        | ({"hostKey": machine.host_key} if machine.host_key else {}),
+        vnfc_cp_info=tuple(_cp(port, port.name not in inside) for port in machine.ports),
+        metadata=metadata | {name: value for name, value in told.items() if value},
     )
 
 
-def _cp(port: FoundPort, flavour: Flavour) -> VnfcCpInfo:
-    point = flavour.connection_points.get(port.name)
-    external = point is None or point.virtual_link is None
+def _cp(port: FoundPort, external: bool) -> VnfcCpInfo:
     addresses = (CpAddress(type=_family(port.address), addresses=(port.address,)),) if port.address else ()
     ethernet = CpEthernet(mac_address=port.mac, ip_addresses=addresses)
     return VnfcCpInfo(
@@ -146,7 +150,7 @@ def _cp(port: FoundPort, flavour: Flavour) -> VnfcCpInfo:
         cpd_id=port.name,
         cp_protocol_info=(CpProtocolInfo(layer_protocol="IP_OVER_ETHERNET", ip_over_ethernet=ethernet),),
         vnf_ext_cp_id=f"ext-{port.id}" if external else None,
-        metadata={"resourceId": port.resource_id},
+        metadata={"resourceId": port.resource_id} | ({"network": port.network} if port.network else {}),
     )
 
 
@@ -196,6 +200,8 @@ def _found(vnfc: VnfcResourceInfo, info: InstantiatedVnfInfo) -> FoundMachine:
             for id_ in vnfc.storage_resource_ids
         ),
         zone=vnfc.zone_id,
+        image=vnfc.metadata.get("image"),
+        flavour=vnfc.metadata.get("flavour"),
         host=vnfc.metadata.get("host"),
         host_key=vnfc.metadata.get("hostKey"),
     )
@@ -210,4 +216,5 @@ def _found_port(cp: VnfcCpInfo) -> FoundPort:
         resource_id=cp.metadata["resourceId"],
         address=addresses[0] if addresses else None,
         mac=ethernet.mac_address if ethernet else None,
+        network=cp.metadata.get("network"),
     )

@@ -1,4 +1,4 @@
-"""What an instantiated VNF is, for the operations that change it: its level, its aspects, its outside networks."""
+"""What an instantiated VNF is, for the operations that change it: its level and its aspects."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from slipway.lcm.rules import must_be_instantiated
 from slipway.lcm.wanted import Renewal, wanted_at
+from slipway.model.connectivity import links_of
 from slipway.model.descriptor import Flavour, Level
 from slipway.model.errors import BadRequest, Conflict
-from slipway.model.instance import ExtVirtualLink, ExtVirtualLinkInfo, InstantiatedVnfInfo, ScaleInfo, VnfInstance
+from slipway.model.instance import ExtVirtualLink, InstantiatedVnfInfo, ScaleInfo, VnfInstance
 from slipway.model.machine import Wanted
-from slipway.model.operation import ResourceHandle
 from slipway.model.situation import Situation
 
 
@@ -55,26 +55,3 @@ def check_links(links: Iterable[ExtVirtualLink], flavour: Flavour) -> None:
                     f"extVirtualLinks[{at}].extCps: flavour {flavour.id!r} has no connection point "
                     f"{cp.cpd_id!r}; it has: {', '.join(points) or 'none'}."
                 )
-
-
-def recorded_links(links: Iterable[ExtVirtualLink]) -> tuple[ExtVirtualLinkInfo, ...]:
-    return tuple(
-        ExtVirtualLinkInfo(
-            id=link.id,
-            resource_handle=ResourceHandle(resource_id=link.resource_id, vim_connection_id=link.vim_connection_id),
-            current_vnf_ext_cp_data=link.ext_cps,
-        )
-        for link in links
-    )
-
-
-def links_of(info: InstantiatedVnfInfo) -> tuple[ExtVirtualLink, ...]:
-    return tuple(
-        ExtVirtualLink(
-            id=link.id,
-            resource_id=link.resource_handle.resource_id,
-            vim_connection_id=link.resource_handle.vim_connection_id,
-            ext_cps=link.current_vnf_ext_cp_data,
-        )
-        for link in info.ext_virtual_link_info
-    )

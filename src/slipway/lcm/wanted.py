@@ -13,10 +13,11 @@ from slipway.model.situation import Situation
 
 @dataclass(frozen=True)
 class Renewal:
-    """What a heal makes anew: machines by VNFC id, and with `everything` also what hangs on them."""
+    """What is made anew: machines by VNFC id, and with `everything` also what hangs on them; single ports by id."""
 
     machines: Collection[str] = ()
     everything: bool = False
+    ports: Collection[str] = ()
 
 
 def wanted_at(
@@ -63,12 +64,13 @@ class _Builder:
     def _machine(self, vdu: Vdu, slot: int, old: VnfcResourceInfo | None) -> Machine:
         name = f"{vdu.name}-{slot}"
         renewed = old is None or old.id in self.renewal.machines
+        made_from = {} if renewed or old is None else old.metadata  # what stands is not made again
         return Machine(
             id=self.situation.new_id("machine", name) if renewed or old is None else old.id,
             name=name,
             vdu=vdu.name,
-            image=vdu.image.name if vdu.image else None,
-            flavour=vdu.flavour,
+            image=made_from.get("image", vdu.image.name if vdu.image else None),
+            flavour=made_from.get("flavour", vdu.flavour),
             cpus=vdu.cpus,
             memory_bytes=vdu.memory_bytes,
             disk_bytes=vdu.disk_bytes,
@@ -88,11 +90,12 @@ class _Builder:
 
     def _port(self, cp: ConnectionPoint, slot: int, machine: str, old: VnfcResourceInfo | None) -> Port:
         kept = next((info.id for info in old.vnfc_cp_info if info.cpd_id == cp.name), None) if old else None
+        renewed = kept in self.renewal.ports or self._renews(old)
         link, config = self._outside(cp.name, slot)
         address, mac = _asked(config)
         network = self.networks.get(cp.virtual_link or "")
         return Port(
-            id=kept if kept and not self._renews(old) else self.situation.new_id("port", machine, cp.name),
+            id=kept if kept and not renewed else self.situation.new_id("port", machine, cp.name),
             name=cp.name,
             network=network.id if network and link is None else None,
             external_network=link.resource_id if link else None,

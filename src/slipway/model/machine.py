@@ -73,6 +73,7 @@ class Wanted(Record, frozen=True, kw_only=True):
     grace_seconds: int = 0
     networks: tuple[Network, ...] = ()
     machines: tuple[Machine, ...] = ()
+    former: tuple[Machine, ...] = ()  # machines that stay and whose ports change, as they were: undo can go back
     objects: tuple[KubernetesObject, ...] = ()
 
 
@@ -88,6 +89,7 @@ class FoundPort(Record, frozen=True, kw_only=True):
     resource_id: str
     address: str | None = None
     mac: str | None = None
+    network: str | None = None  # a Network's id, or the VIM's own id of one that exists; None when it can't be told
 
 
 class FoundVolume(Record, frozen=True, kw_only=True):
@@ -105,6 +107,8 @@ class FoundMachine(Record, frozen=True, kw_only=True):
     ports: tuple[FoundPort, ...] = ()
     volumes: tuple[FoundVolume, ...] = ()
     zone: str | None = None
+    image: str | None = None  # what it was made from, where the VIM can tell it
+    flavour: str | None = None  # and of which size
     host: str | None = None  # the compute host it runs on, where the VIM can tell it
     host_key: str | None = None  # SSH host key, where the VIM can tell it
 

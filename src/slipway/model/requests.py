@@ -69,6 +69,14 @@ class HealRequest(Request, frozen=True, kw_only=True):
     additional_params: dict[str, Any] = {}
 
 
+class ChangeExtConnRequest(Request, frozen=True, kw_only=True):
+    """ChangeExtVnfConnectivityRequest: the links that are new or not as they were; all others stay."""
+
+    ext_virtual_links: Annotated[tuple[ExtVirtualLink, ...], Meta(min_length=1)]
+    vim_connection_info: dict[str, VimConnectionInfo] = {}
+    additional_params: dict[str, Any] = {}
+
+
 class ChangePackageRequest(Request, frozen=True, kw_only=True):
     """ChangeCurrentVnfPkgRequest: `vnfd_id` is that of the new package."""
 
@@ -99,4 +107,12 @@ class ModifyRequest(Request, frozen=True, kw_only=True):
     vnfc_info_modifications: tuple[VnfcInfoModification, ...] | UnsetType = UNSET
 
 
-AnyRequest = InstantiateRequest | TerminateRequest | ScaleRequest | HealRequest | ChangePackageRequest | ModifyRequest
+AnyRequest = (
+    InstantiateRequest
+    | TerminateRequest
+    | ScaleRequest
+    | HealRequest
+    | ChangeExtConnRequest
+    | ChangePackageRequest
+    | ModifyRequest
+)

@@ -47,7 +47,7 @@ def accepting(server: ScriptedServer) -> ScriptedServer:
     server.answer(f"GET {INSTANCES}", [VNF])
     server.answer(f"GET {INSTANCES}/{ID}", VNF, ETag='"7"')
     location = f"http://elsewhere{OPERATIONS}/{OPERATION}"
-    for action in ("instantiate", "terminate", "scale", "heal", "change_vnfpkg"):
+    for action in ("instantiate", "terminate", "scale", "heal", "change_ext_conn", "change_vnfpkg"):
         server.answer(f"POST {INSTANCES}/{ID}/{action}", None, 202, Location=location)
     server.answer(f"PATCH {INSTANCES}/{ID}", None, 202, Location=location)
     server.answer(f"POST {PLANS}", PLAN)
@@ -103,6 +103,31 @@ def test_options_become_the_standards_request(
 
     assert result.exit_code == 0, result.output
     assert completing.sent(f"POST {INSTANCES}/{ID}/{args[0]}") == [body]
+
+
+def test_connection_points_go_to_links_that_are_there_or_to_new_ones(
+    completing: ScriptedServer, slipway: Slipway, tmp_path: Path
+) -> None:
+    link = {"id": "l1", "resourceHandle": {"resourceId": "net-a"}}
+    connected = {**VNF, "instantiatedVnfInfo": {"extVirtualLinkInfo": [link]}}
+    completing.answer(f"GET {INSTANCES}/{ID}", connected, ETag='"8"')
+    file = tmp_path / "request.yaml"
+    file.write_text("extVirtualLinks: [{id: l1, resourceId: net-c}]")
+    assert slipway("vnf", "change-ext-conn", "mycluster", "--request", str(file), "--plan").exit_code == 0
+    asked = {"extVirtualLinks": [{"id": "l1", "resourceId": "net-c"}]}
+    assert completing.sent(f"POST {PLANS}") == [{"vnfInstanceId": ID, "operation": "CHANGE_EXT_CONN", "request": asked}]
+    args = ["vnf", "change-ext-conn", "mycluster", "--network", "CP1=net-a", "--network", "CP2=net-b"]
+    result = slipway(*args, "--network", "CP3=net-b", "--param", "n=3", "-o", "json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["operationState"] == "COMPLETED"
+    wanted = [
+        {"id": "l1", "resourceId": "net-a", "extCps": [{"cpdId": "CP1"}]},
+        {"id": "net-b", "resourceId": "net-b", "extCps": [{"cpdId": "CP2"}, {"cpdId": "CP3"}]},
+    ]
+    where = f"POST {INSTANCES}/{ID}/change_ext_conn"
+    assert completing.sent(where) == [{"extVirtualLinks": wanted, "additionalParams": {"n": 3}}]
+    for wrong in ([], ["--network", "CP1=n", "--request", str(file)], ["--network", "CP1"]):
+        assert slipway("vnf", "change-ext-conn", "mycluster", *wrong).exit_code == 2
 
 
 def test_a_package_is_changed_to_by_the_name_it_was_given(completing: ScriptedServer, slipway: Slipway) -> None:

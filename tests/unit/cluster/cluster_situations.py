@@ -13,13 +13,14 @@ from slipway.model.instance import (
     Instance,
     InstantiatedVnfInfo,
     InstantiationState,
+    ResourceHandle,
     ScaleInfo,
     VnfcInfo,
     VnfcResourceInfo,
     VnfInstance,
 )
 from slipway.model.machine import Found, FoundMachine, Machine, Wanted
-from slipway.model.operation import OperationType, ResourceHandle
+from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
 from slipway.model.requests import AnyRequest
 from slipway.model.situation import Situation

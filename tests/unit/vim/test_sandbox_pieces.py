@@ -87,7 +87,7 @@ def test_objects_are_refused(driver: SandboxDriver) -> None:
 
 
 def test_nothing_starts_before_it_is_asked_for(driver: SandboxDriver, tmp_path: Path) -> None:
-    assert len(driver.actions) == 6
+    assert len(driver.actions) == 7
     driver.close()
     assert list(tmp_path.iterdir()) == []
 

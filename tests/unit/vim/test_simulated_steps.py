@@ -30,7 +30,7 @@ from slipway.model.machine import (
 from slipway.model.plan import Plan, Verb
 from slipway.vim.simulated import SimulatedDriver
 from slipway.vim.simulated.steps import steps_towards
-from tests.contract.clusters import Cluster, differences, healed, nothing
+from tests.contract.clusters import Cluster, differences, healed, nothing, replugged
 from tests.contract.plans import Context, run_plan
 
 # An id always means the same thing, as Slipway gives it: what changes gets a new id.
@@ -189,6 +189,20 @@ def test_a_slot_is_free_before_it_is_filled_even_without_ports() -> None:
     new = Wanted(instance_id="i", machines=(Machine(id="new", name="vdu-1", vdu="vdu"),))
     orders = {step.id: step.after for step in steps_towards(new, made(old)).steps}
     assert orders == {"remove machine vdu-1": (), "make machine vdu-1": ("remove machine vdu-1",)}
+
+
+def test_a_port_goes_before_another_takes_its_place_and_can_be_given_back_where_it_is_known_how() -> None:
+    wanted = Cluster().wanted("i")
+    there = made(wanted)
+    for before, action in ((there, "simulated.take_ports"), (None, "simulated.unplug")):
+        plan = steps_towards(replugged(wanted, "workerNode-1", "10.10.0.7", before), there)
+        assert {step.id: (step.action, step.after) for step in plan.steps} == {
+            "unplug from machine workerNode-1": (action, ()),
+            "repair machine workerNode-1": ("simulated.make_machine", ("unplug from machine workerNode-1",)),
+        }
+        assert [(effect.verb, effect.kind) for step in plan.steps for effect in step.effects] == [
+            (Verb.CHANGE, "machine"), (Verb.REMOVE, "port"), (Verb.CHANGE, "machine"), (Verb.MAKE, "port"),
+        ]  # fmt: skip
 
 
 def test_networks_go_after_the_machines_and_ports_and_volumes_with_them() -> None:

@@ -49,6 +49,13 @@ class Unplug(Arguments, frozen=True, kw_only=True):
     moving_volumes: tuple[str, ...] = ()
 
 
+class TakePorts(Arguments, frozen=True, kw_only=True):
+    """`ports` go, and others will come in their place. `machine` is as it was with them, which undo makes it again."""
+
+    machine: Machine
+    ports: tuple[str, ...]
+
+
 class RemoveLeftovers(Arguments, frozen=True, kw_only=True):
     """Ports and volumes that no machine seemed to hold. `wanted`: the ids of machines that stay in any case."""
 

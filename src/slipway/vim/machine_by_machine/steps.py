@@ -34,6 +34,7 @@ from slipway.vim.machine_by_machine.arguments import (
     RemoveLeftovers,
     RemoveMachine,
     RemoveNetwork,
+    TakePorts,
     Unplug,
 )
 
@@ -63,6 +64,7 @@ class _Comparison:
         self.driver = driver
         self.wanted, self.found = wanted, found
         self.machines = {machine.id: machine for machine in wanted.machines}
+        self.former = {machine.id: machine for machine in wanted.former}
         self.there = {machine.id: machine for machine in found.machines}
         self.needed = {id_ for machine in wanted.machines for id_ in _holds(machine)}
         self.existing = {*_ids(found.ports), *_ids(found.volumes), *_held(found.machines)}
@@ -140,8 +142,18 @@ class _Comparison:
                 continue
             step_id = f"unplug from machine {names[machine.id]}"
             self._frees(step_id, (*ports, *volumes))
-            steps.append(self._unplug(step_id, machine, ports, volumes))
+            self.freed_by["machine", machine.id].append(step_id)
+            former = self.former.get(machine.id)
+            if former and not volumes and _is_back(former, ports) and self._unwanted(ports) == ports:
+                steps.append(self._take_ports(step_id, former, ports))
+            else:
+                steps.append(self._unplug(step_id, machine, ports, volumes))
         return steps
+
+    def _take_ports(self, step_id: str, former: Machine, ports: tuple[FoundPort, ...]) -> Step:
+        args = TakePorts(machine=former, ports=_ids(ports))
+        effects = (Effect(Verb.CHANGE, "machine", former.name), *_effects(Verb.REMOVE, former, ports, ()))
+        return self._step(step_id, "take_ports", args, node=former.name, effects=effects)
 
     def _unplug(
         self, step_id: str, machine: FoundMachine, ports: tuple[FoundPort, ...], volumes: tuple[FoundVolume, ...]
@@ -182,6 +194,7 @@ class _Comparison:
         verb, word = (Verb.CHANGE, "repair") if machine.id in self.there else (Verb.MAKE, "make")
         after = [networks[port.network] for port in machine.ports if port.network in networks]
         after += self.freed_by.get(("slot", machine.name), ())
+        after += self.freed_by.get(("machine", machine.id), ())
         for id_ in _holds(machine):
             after += self.freed_by.get(("id", id_), ())
         for port in machine.ports:
@@ -229,6 +242,11 @@ class _Comparison:
             self.freed_by["id", item.id].append(step_id)
             if isinstance(item, FoundPort) and item.address is not None and item.id not in self.needed:
                 self.freed_by["address", item.address].append(step_id)
+
+
+def _is_back(former: Machine, ports: Iterable[FoundPort]) -> bool:
+    """Whether the machine as it was says how to make all these ports again."""
+    return {port.id for port in ports} <= {port.id for port in former.ports}
 
 
 def _effects(

@@ -13,6 +13,7 @@ from slipway.vim.machine_by_machine.arguments import (
     RemoveLeftovers,
     RemoveMachine,
     RemoveNetwork,
+    TakePorts,
     Unplug,
 )
 from slipway.vim.sandbox.connection import access
@@ -41,6 +42,7 @@ class Actions:
             Action(f"{PREFIX}.make_machine", MakeMachine, self.make_machine, self.unmake_machine, timeout=TIMEOUT),
             Action(f"{PREFIX}.remove_machine", RemoveMachine, self.remove_machine, irreversible=True, timeout=TIMEOUT),
             Action(f"{PREFIX}.unplug", Unplug, self.unplug, irreversible=True, timeout=TIMEOUT),
+            Action(f"{PREFIX}.take_ports", TakePorts, self.take_ports, self.give_ports_back, timeout=TIMEOUT),
             Action(f"{PREFIX}.remove_leftovers", RemoveLeftovers, self.remove_leftovers, timeout=TIMEOUT),
         )
 
@@ -99,6 +101,14 @@ class Actions:
             return Outcome(machines=left, removed=(*ports, *volumes))
 
         return await self._do(ctx, work)
+
+    async def take_ports(self, args: TakePorts, ctx: StepContext) -> Outcome:
+        machine = args.machine
+        return await self.unplug(Unplug(machine=machine.id, name=machine.name, vdu=machine.vdu, ports=args.ports), ctx)
+
+    async def give_ports_back(self, args: TakePorts, ctx: StepContext) -> Outcome:
+        """The machine as it was: ports with the same ids, networks, addresses and MACs."""
+        return await self.make_machine(MakeMachine(machine=args.machine), ctx)
 
     async def remove_leftovers(self, args: RemoveLeftovers, ctx: StepContext) -> Outcome:
         """A leftover that turns out to be held belongs to a machine that came to light since."""

@@ -11,6 +11,7 @@ KIND, ID, NAME = "slipway.kind", "slipway.id", "slipway.name"
 INSTANCE, OPERATION = "slipway.instance", "slipway.operation"
 VDU, ZONE, HOST_KEY = "slipway.vdu", "slipway.zone", "slipway.host-key"
 NETWORK, ADDRESS, MAC = "slipway.network", "slipway.address", "slipway.mac"
+PLACE = "slipway.place"  # of a port: the id of its network, as it was asked for
 CIDR, SIZE = "slipway.cidr", "slipway.size"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 

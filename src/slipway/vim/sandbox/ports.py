@@ -21,7 +21,8 @@ def ensure_port(engine: Engine, port: Port, machine: Machine, maker: Maker) -> R
         return records.checked(there, maker.instance_id)
     wire = _wire(engine, port, machine)
     more = {"network": wire.engine_name, "address": _address(engine, port, wire), "mac": port.mac or mac_of(port.id)}
-    return records.written(engine, PORT, port.id, port.name, maker, **more)
+    place = port.network or port.external_network or ""
+    return records.written(engine, PORT, port.id, port.name, maker, place=place, **more)
 
 
 def wires(engine: Engine, ports: Iterable[Record]) -> dict[str, Wire]:

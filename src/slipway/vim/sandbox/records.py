@@ -62,6 +62,7 @@ class Record:
             resource_id=self.engine_name,
             address=self.labels[labels.ADDRESS],
             mac=self.labels[labels.MAC],
+            network=self.labels.get(labels.PLACE) or None,
         )
 
     def found_volume(self) -> FoundVolume:

@@ -17,6 +17,7 @@ from slipway.vim.machine_by_machine.arguments import (
     RemoveLeftovers,
     RemoveMachine,
     RemoveNetwork,
+    TakePorts,
     Unplug,
 )
 from slipway.vim.simulated import holdings, networks, records
@@ -40,6 +41,7 @@ class Actions:
             Action("simulated.make_machine", MakeMachine, self.make_machine, self.unmake_machine, timeout=TIMEOUT),
             Action("simulated.remove_machine", RemoveMachine, self.remove_machine, irreversible=True, timeout=TIMEOUT),
             Action("simulated.unplug", Unplug, self.unplug, irreversible=True, timeout=TIMEOUT),
+            Action("simulated.take_ports", TakePorts, self.take_ports, self.give_ports_back, timeout=TIMEOUT),
             Action("simulated.remove_leftovers", RemoveLeftovers, self.remove_leftovers, timeout=TIMEOUT),
         )
 
@@ -114,6 +116,14 @@ class Actions:
             return Outcome(machines=() if left is None else (left,), removed=(*ports, *volumes))
 
         return await self._remote.call(await ctx.connection(), "unplug", work, Target(args.name, args.vdu))
+
+    async def take_ports(self, args: TakePorts, ctx: StepContext) -> Outcome:
+        machine = args.machine
+        return await self.unplug(Unplug(machine=machine.id, name=machine.name, vdu=machine.vdu, ports=args.ports), ctx)
+
+    async def give_ports_back(self, args: TakePorts, ctx: StepContext) -> Outcome:
+        """The machine as it was: ports with the same ids, networks, addresses and MACs."""
+        return await self.make_machine(MakeMachine(machine=args.machine), ctx)
 
     async def remove_leftovers(self, args: RemoveLeftovers, ctx: StepContext) -> Outcome:
         """A leftover that turns out to be held belongs to a machine which the list left out."""

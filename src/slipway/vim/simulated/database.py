@@ -27,7 +27,8 @@ CREATE TABLE IF NOT EXISTS network (
     name TEXT NOT NULL, cidr TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS machine (
     id TEXT PRIMARY KEY, instance_id TEXT NOT NULL, operation_id TEXT NOT NULL, resource_id TEXT NOT NULL,
-    name TEXT NOT NULL, vdu TEXT NOT NULL, zone TEXT, errors_left INTEGER NOT NULL) WITHOUT ROWID;
+    name TEXT NOT NULL, vdu TEXT NOT NULL, zone TEXT, errors_left INTEGER NOT NULL,
+    image TEXT, flavour TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS port (
     id TEXT PRIMARY KEY, instance_id TEXT NOT NULL, operation_id TEXT NOT NULL, resource_id TEXT NOT NULL,
     name TEXT NOT NULL, machine_id TEXT, wire TEXT NOT NULL, address TEXT NOT NULL, mac TEXT NOT NULL) WITHOUT ROWID;
@@ -96,10 +97,26 @@ def _opened(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA synchronous=NORMAL")
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'port_address'").fetchone():
             db.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
+        _add_columns(db)
     except sqlite3.Error:
         db.close()
         raise
     return db
+
+
+def _add_columns(db: sqlite3.Connection) -> None:
+    """To a file of an older Slipway."""
+    if "flavour" in _columns(db):
+        return
+    db.execute("BEGIN IMMEDIATE")
+    if "flavour" not in _columns(db):
+        db.execute("ALTER TABLE machine ADD COLUMN image TEXT")
+        db.execute("ALTER TABLE machine ADD COLUMN flavour TEXT")
+    db.execute("COMMIT")
+
+
+def _columns(db: sqlite3.Connection) -> set[str]:
+    return {row[1] for row in db.execute("PRAGMA table_info(machine)")}
 
 
 def _write_ahead(db: sqlite3.Connection) -> None:

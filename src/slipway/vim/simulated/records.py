@@ -14,13 +14,13 @@ from uuid import uuid4
 from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import Found, FoundMachine, FoundNetwork, FoundPort, FoundVolume, Machine
 from slipway.vim.simulated.holdings import Maker, attach
-from slipway.vim.simulated.networks import plug
+from slipway.vim.simulated.networks import EXTERNAL, plug
 from slipway.vim.simulated.rules import Rule, RuleKind
 
-_MACHINE = "SELECT id, name, vdu, resource_id, errors_left, zone FROM machine"
-_PORT = "SELECT machine_id, id, name, resource_id, address, mac FROM port"
+_MACHINE = "SELECT id, name, vdu, resource_id, errors_left, zone, image, flavour FROM machine"
+_PORT = "SELECT machine_id, id, name, resource_id, address, mac, wire FROM port"
 _VOLUME = "SELECT machine_id, id, name, resource_id FROM volume"
-Row = tuple[str, str, str, str, int, str | None]
+Row = tuple[str, str, str, str, int, str | None, str | None, str | None]
 T = TypeVar("T")
 
 
@@ -71,8 +71,8 @@ def make_machine(db: sqlite3.Connection, machine: Machine, maker: Maker, lies: S
     owner = db.execute("SELECT instance_id FROM machine WHERE id = ?", (machine.id,)).fetchone()
     if owner is None:
         errors = max((rule.looks for rule in lies if rule.kind is RuleKind.ERROR_THEN_ACTIVE), default=0)
-        made = (machine.id, *_by(maker), machine.name, machine.vdu, machine.zone, errors)
-        db.execute("INSERT INTO machine VALUES (?, ?, ?, ?, ?, ?, ?, ?)", made)
+        kind = (machine.name, machine.vdu, machine.zone, errors, machine.image, machine.flavour)
+        db.execute("INSERT INTO machine VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (machine.id, *_by(maker), *kind))
     elif owner[0] != maker.instance_id:
         raise VimError(f"Machine {machine.id} belongs to another instance, {owner[0]}.", VimFault.PERMANENT)
     for volume in machine.volumes:
@@ -136,7 +136,7 @@ def _by_holder(held: Iterable[tuple[str | None, T]]) -> dict[str | None, list[T]
 
 
 def _machine(row: Row, ports: Sequence[FoundPort], volumes: Sequence[FoundVolume]) -> FoundMachine:
-    id_, name, vdu, resource, errors_left, zone = row
+    id_, name, vdu, resource, errors_left, zone, image, flavour = row
     return FoundMachine(
         id=id_,
         name=name,
@@ -146,11 +146,14 @@ def _machine(row: Row, ports: Sequence[FoundPort], volumes: Sequence[FoundVolume
         ports=tuple(ports),
         volumes=tuple(volumes),
         zone=zone,
+        image=image,
+        flavour=flavour,
     )
 
 
-def _port(row: tuple[str | None, str, str, str, str, str]) -> FoundPort:
-    return FoundPort(id=row[1], name=row[2], resource_id=row[3], address=row[4], mac=row[5])
+def _port(row: tuple[str | None, str, str, str, str, str, str]) -> FoundPort:
+    network = row[6].removeprefix(EXTERNAL)
+    return FoundPort(id=row[1], name=row[2], resource_id=row[3], address=row[4], mac=row[5], network=network)
 
 
 def _volume(row: tuple[str | None, str, str, str]) -> FoundVolume:

@@ -1,0 +1,77 @@
+"""How a VNF is connected to networks outside: links as a request gives them, as the record keeps them, and changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from slipway.model.instance import (
+    ExtVirtualLink,
+    ExtVirtualLinkInfo,
+    InstantiatedVnfInfo,
+    ResourceHandle,
+    VnfExtCpData,
+)
+
+Links = tuple[ExtVirtualLink, ...]
+
+
+def recorded_links(links: Iterable[ExtVirtualLink]) -> tuple[ExtVirtualLinkInfo, ...]:
+    return tuple(
+        ExtVirtualLinkInfo(
+            id=link.id,
+            resource_handle=ResourceHandle(resource_id=link.resource_id, vim_connection_id=link.vim_connection_id),
+            current_vnf_ext_cp_data=link.ext_cps,
+        )
+        for link in links
+    )
+
+
+def links_of(info: InstantiatedVnfInfo) -> Links:
+    return tuple(
+        ExtVirtualLink(
+            id=link.id,
+            resource_id=link.resource_handle.resource_id,
+            vim_connection_id=link.resource_handle.vim_connection_id,
+            ext_cps=link.current_vnf_ext_cp_data,
+        )
+        for link in info.ext_virtual_link_info
+    )
+
+
+def connected(now: Links, asked: Links) -> Links:
+    """The links after a change. What the request leaves unsaid stays: links, and connection points of a link.
+
+    A connection point that it names leaves its former link, and a link without any is no longer there.
+    """
+    place = {cp.cpd_id: link.id for link in asked for cp in link.ext_cps}
+    staying = {
+        link.id: replace(link, ext_cps=tuple(cp for cp in link.ext_cps if place.get(cp.cpd_id, link.id) == link.id))
+        for link in now
+    }
+    changed = {link.id: _changed(staying.get(link.id), link) for link in asked}
+    return tuple(link for link in (staying | changed).values() if link.ext_cps)
+
+
+def moved_points(now: Links, then: Links) -> set[str]:
+    """The connection points that are on another network, or asked for otherwise."""
+    before, after = _points(now), _points(then)
+    return {name for name in after if after[name] != before.get(name)}
+
+
+def _points(links: Links) -> dict[str, tuple[str, VnfExtCpData]]:
+    return {cp.cpd_id: (link.resource_id, cp) for link in links for cp in link.ext_cps}
+
+
+def _changed(known: ExtVirtualLink | None, asked: ExtVirtualLink) -> ExtVirtualLink:
+    """Each in its place, so that a link said again as it is is the same. Addresses count on one network only."""
+    if known is None:
+        return asked
+    cps = {cp.cpd_id: cp for cp in known.ext_cps}
+    for cp in asked.ext_cps:
+        before = cps[cp.cpd_id].cp_config if cp.cpd_id in cps and known.resource_id == asked.resource_id else {}
+        cps[cp.cpd_id] = replace(cp, cp_config={**before, **cp.cp_config})
+    return replace(
+        asked, vim_connection_id=asked.vim_connection_id or known.vim_connection_id, ext_cps=tuple(cps.values())
+    )
