@@ -17,7 +17,7 @@ from sqlalchemy import Connection as DatabaseConnection
 
 from slipway.engine.attempt import attempt
 from slipway.engine.journal import Journal
-from slipway.engine.seam import Boundary, Lifecycle
+from slipway.engine.seam import Boundary, Lifecycle, Unwatched, Watch
 from slipway.model.action import Action, Connection, StepContext
 from slipway.model.errors import StepError
 from slipway.model.journal import UNTOUCHED, StepRecord, StepState
@@ -40,6 +40,7 @@ class Interpreter:
         writes: Journal,
         slots: asyncio.Semaphore,
         boundary: Boundary | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self._held = held
         self._operation = held.operation
@@ -49,6 +50,7 @@ class Interpreter:
         self._writes = writes
         self._slots = slots
         self._boundary = boundary
+        self._watch = watch or Unwatched()
         self._stopping = asyncio.Event()
         self._unsaved: set[asyncio.Future[None]] = set()
         # As the latest step left them; those that the record knew are added when they are asked for.
@@ -159,17 +161,24 @@ class Interpreter:
         await self._save(began)
         self._at("before", record)
 
-        async def tried(number: int, error: StepError) -> None:
-            await self._save(replace(began, attempt=record.attempt + number + 1, error=error.detail))
-
         limit = action.timeout if record.timeout is None else record.timeout
-        try:
-            outcome = await attempt(action, hand, record.args, limit, _Context(self), tried)
-            latest = self._records[record.id]
-            ended = replace(latest, state=done, ended_at=time.time(), error=None, outcome=outcome)
-        except StepError as error:
-            latest = self._records[record.id]
-            ended = replace(latest, state=failed, ended_at=time.time(), error=error.detail)
+        with self._watch.step(self._operation, began) as tell:
+
+            async def tried(number: int, error: StepError) -> None:
+                again = replace(began, attempt=record.attempt + number + 1, error=error.detail)
+                tell(again)
+                await self._save(again)
+
+            try:
+                outcome = await attempt(action, hand, record.args, limit, _Context(self), tried)
+                latest = self._records[record.id]
+                ended = replace(latest, state=done, ended_at=time.time(), error=None, outcome=outcome)
+            except StepError as error:
+                latest = self._records[record.id]
+                ended = replace(latest, state=failed, ended_at=time.time(), error=error.detail)
+                if error.data:
+                    ended = replace(ended, outcome=replace(latest.outcome or Outcome(), data=error.data))
+            tell(ended)
         self._at("worked", record)
         saved = self._save(ended)
         if self._boundary:

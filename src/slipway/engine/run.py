@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from slipway.engine.interpreter import Interpreter
 from slipway.engine.journal import DATABASE_AWAY, Journal
-from slipway.engine.seam import Boundary, Lifecycle
+from slipway.engine.seam import Boundary, Lifecycle, Unwatched, Watch
 from slipway.model.action import Action
 from slipway.model.errors import LeaseLost, ProblemDetails, SlipwayError
-from slipway.model.journal import StepRecord, StepState
+from slipway.model.journal import StepRecord, StepState, error_data
 from slipway.model.operation import CancelMode, Event, Operation, State, after, entered
 from slipway.model.plan import Plan
 from slipway.store import operations, steps
 from slipway.store.operations import Held
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 BROKEN_OFF = {StepState.RUNNING: StepState.FAILED, StepState.UNDOING: StepState.UNDO_FAILED}
 
@@ -37,6 +39,7 @@ class Run:
         journal: Journal,
         slots: asyncio.Semaphore,
         boundary: Boundary | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self.held = held
         self._actions = actions
@@ -44,6 +47,8 @@ class Run:
         self._journal = journal
         self._slots = slots
         self._boundary = boundary
+        self._watch = watch or Unwatched()
+        self._entered: Operation | None = None  # the state that the write under way brings, if any
         self._interpreter: Interpreter | None = None
         self._working: asyncio.Task[Any] | None = None
         self._cancelled = held.operation.cancel_mode
@@ -71,7 +76,7 @@ class Run:
         except Exception as error:  # an edge: a fault of ours must not leave an operation without a named state
             what = type(error).__name__
             log.exception("unexpected %s in operation %s", what, self.held.operation.id)
-            await self._journal.write(lambda c: self._given_up(c, what))
+            await self._write(lambda c: self._given_up(c, what))
 
     async def _to_rest(self) -> None:
         records = await self._begin()
@@ -80,7 +85,7 @@ class Run:
         self._at("after", "plan")
         operation = self.held.operation
         interpreter = self._interpreter = Interpreter(
-            self.held, records, self._actions, self._lifecycle, self._journal, self._slots, self._boundary
+            self.held, records, self._actions, self._lifecycle, self._journal, self._slots, self._boundary, self._watch
         )
         if self._leaving or self._cancelled:
             interpreter.stop()
@@ -102,7 +107,7 @@ class Run:
             return await self._journal.write(lambda c: steps.journal(c, operation.id))
         plan = await self._breakable(self._plan())
         if isinstance(plan, Plan):
-            return await self._journal.write(lambda c: self._store_plan(c, plan))
+            return await self._write(lambda c: self._store_plan(c, plan))
         if self._cancelled:
             await self._settle(Event.CANCELLED, self._cancel_told())
         else:
@@ -131,6 +136,8 @@ class Run:
                 return None
             operation = entered(operation, after(operation.operation_state, Event.GRANTED))
             operations.save(connection, operation)
+            self._lifecycle.announce(connection, operation)
+            self._entered = operation
         operations.mark_planned(connection, operation.id)
         self.held = Held(operation, held.vim, True, held.epoch)
         return steps.write_plan(connection, operation.id, plan)
@@ -155,8 +162,16 @@ class Run:
 
     async def _settle(self, event: Event, problem: str | None = None) -> None:
         self._at("before", "settle")
-        await self._journal.write(lambda c: self._settled(c, event, problem))
+        await self._write(lambda c: self._settled(c, event, problem))
         self._at("after", "settle")
+
+    async def _write(self, write: Callable[[Connection], T]) -> T:
+        """Write, and tell the state that this brought once it is on disk."""
+        self._entered = None
+        written = await self._journal.write(write)
+        if self._entered:
+            self._watch.entered(self._entered)
+        return written
 
     def _at(self, edge: str, what: str) -> None:
         if self._boundary:
@@ -165,13 +180,13 @@ class Run:
     def _settled(self, connection: Connection, event: Event, problem: str | None) -> Operation:
         held = operations.fenced(connection, self.held.operation.id, self.held.epoch)
         state = after(held.operation.operation_state, event)
-        error = (
-            ProblemDetails(status=500, title=f"{held.operation.operation} {event}", detail=problem) if problem else None
-        )
+        journal = _broken_off(connection, held.operation.id)
+        error = _problem(held.operation, event, problem, journal) if problem else None
         operation = replace(entered(held.operation, state), error=error)
-        operation = self._lifecycle.settle(connection, operation, _broken_off(connection, operation.id))
+        operation = self._lifecycle.settle(connection, operation, journal)
         operations.save(connection, operation)
-        log.info("operation %s %s: %s", operation.id, operation.operation, state)
+        self._lifecycle.announce(connection, operation)
+        self._entered = operation
         return operation
 
     def _given_up(self, connection: Connection, what: str) -> None:
@@ -184,7 +199,20 @@ class Run:
             title="Internal error",
             detail=f"Unexpected {what}. Look at the server's log; then retry or fail.",
         )
-        operations.save(connection, replace(entered(held.operation, state), error=error))
+        self._entered = replace(entered(held.operation, state), error=error)
+        operations.save(connection, self._entered)
+        self._lifecycle.announce(connection, self._entered)
+
+
+def _problem(operation: Operation, event: Event, detail: str, journal: Sequence[StepRecord]) -> ProblemDetails:
+    """With what scripts left for the next try: now, or before if they have not run since."""
+    before = operation.error.user_script_err_handling_data if operation.error else None
+    return ProblemDetails(
+        status=500,
+        title=f"{operation.operation} {event}",
+        detail=detail,
+        user_script_err_handling_data=error_data(journal) or before,
+    )
 
 
 def _broken_off(connection: Connection, operation_id: str) -> list[StepRecord]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
 from sqlalchemy import Connection as DatabaseConnection
@@ -25,6 +26,10 @@ class Lifecycle(Protocol):
 
         Answers the operation with what it changed.
         """
+        ...
+
+    def announce(self, connection: DatabaseConnection, operation: Operation) -> None:
+        """Tell those who want to know that the operation enters its state, in the transaction in which it does."""
         ...
 
     async def connection(self, operation: Operation, vim: VimConnectionInfo | None) -> Connection:
@@ -50,3 +55,34 @@ class Boundary(Protocol):
     Tests end the process here."""
 
     def __call__(self, edge: str, step_id: str, /) -> None: ...
+
+
+class Watch(Protocol):
+    """Told what happens, on the event loop; it counts, logs and traces, and changes nothing."""
+
+    def entered(self, operation: Operation) -> None:
+        """The operation is in this state now, and that is on disk."""
+        ...
+
+    def operation(self, operation: Operation, *, begins: bool) -> AbstractContextManager[None]:
+        """Around what this worker does of an operation. `begins`: nothing of it was planned before."""
+        ...
+
+    def step(self, operation: Operation, record: StepRecord) -> AbstractContextManager[Callable[[StepRecord], None]]:
+        """Around the work of a step; what it gives is told the record when it is tried again and when it has ended."""
+        ...
+
+
+class Unwatched:
+    """Nobody looks."""
+
+    def entered(self, operation: Operation) -> None:
+        pass
+
+    @contextmanager
+    def operation(self, operation: Operation, *, begins: bool) -> Iterator[None]:
+        yield
+
+    @contextmanager
+    def step(self, operation: Operation, record: StepRecord) -> Iterator[Callable[[StepRecord], None]]:
+        yield lambda record: None

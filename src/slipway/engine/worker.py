@@ -19,7 +19,8 @@ from sqlalchemy import Connection
 
 from slipway.engine.journal import DATABASE_AWAY, Journal
 from slipway.engine.run import Run
-from slipway.engine.seam import Boundary, Lifecycle
+from slipway.engine.seam import Boundary, Lifecycle, Unwatched, Watch
+from slipway.engine.slots import Slots
 from slipway.model.action import Action
 from slipway.model.errors import LeaseLost
 from slipway.model.operation import CancelMode
@@ -45,6 +46,7 @@ class Worker:
         steps_at_once: int = 64,
         retention: float = 30 * 86400.0,
         boundary: Boundary | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self.id = f"{socket.gethostname()[:32]}-{os.getpid()}-{secrets.token_hex(6)}"
         self._database = database
@@ -53,9 +55,10 @@ class Worker:
         self._lease = lease
         self._poll = min(poll, lease / 3)
         self._operations_at_once = operations_at_once
-        self._slots = asyncio.Semaphore(steps_at_once)
+        self.slots = Slots(steps_at_once)
         self._retention = retention
         self._boundary = boundary
+        self._watch = watch or Unwatched()
         self._journal = Journal(database)
         self._runs: dict[str, Run] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -140,7 +143,7 @@ class Worker:
 
     def _start(self, held: Held) -> None:
         operation_id = held.operation.id
-        run = Run(held, self._actions, self._lifecycle, self._journal, self._slots, self._boundary)
+        run = Run(held, self._actions, self._lifecycle, self._journal, self.slots, self._boundary, self._watch)
         self._runs[operation_id] = run
         task = asyncio.create_task(self._run(operation_id, run), name=f"operation {operation_id}")
         self._tasks.add(task)
@@ -148,18 +151,24 @@ class Worker:
 
     async def _run(self, operation_id: str, run: Run) -> None:
         try:
-            await run.to_rest()
-        except LeaseLost as lost:
-            log.warning("%s", lost.detail)
-        except DATABASE_AWAY as error:
-            # Still ours on paper, and no longer running here: the next round that reaches the database takes it up.
-            log.warning("operation %s waits for the database: %s", operation_id, error.orig)
+            with self._watch.operation(run.held.operation, begins=not run.held.planned):
+                await _to_rest(run)
         finally:
             full = len(self._runs) >= self._operations_at_once
             if self._runs.get(operation_id) is run:
                 del self._runs[operation_id]
             if full:
                 self._wake.set()
+
+
+async def _to_rest(run: Run) -> None:
+    try:
+        await run.to_rest()
+    except LeaseLost as lost:
+        log.warning("%s", lost.detail)
+    except DATABASE_AWAY as error:
+        # Still ours on paper, and no longer running here: the next round that reaches the database takes it up.
+        log.warning("operation %s waits for the database: %s", run.held.operation.id, error.orig)
 
 
 def _hand_back(connection: Connection, claimed: list[Held]) -> None:

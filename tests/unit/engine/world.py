@@ -87,6 +87,7 @@ class FixedPlans:
     def __init__(self) -> None:
         self.plans: dict[str, Plan | Exception] = {}
         self.settled: list[State] = []
+        self.announced: list[State] = []
         self.settle_error: Exception | None = None
 
     async def plan(self, operation: Operation, vim: VimConnectionInfo | None) -> Plan:
@@ -100,6 +101,9 @@ class FixedPlans:
             raise self.settle_error
         self.settled.append(operation.operation_state)
         return operation
+
+    def announce(self, connection: DatabaseConnection, operation: Operation) -> None:
+        self.announced.append(operation.operation_state)
 
     async def machine(self, operation: Operation, machine_id: str) -> FoundMachine | None:
         return None
