@@ -64,7 +64,10 @@ def read_document(path: Path, option: str) -> Any:
     try:
         return yaml.load(_read(path, option), Loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError as error:
-        raise typer.BadParameter(f"{path} is neither YAML nor JSON: {error}", param_hint=option) from None
+        # Only where: what stands there may be a password.
+        mark = getattr(error, "problem_mark", None)
+        where = f": see line {mark.line + 1}" if mark else ""
+        raise typer.BadParameter(f"{path} is neither YAML nor JSON{where}.", param_hint=option) from None
 
 
 def _split(given: Iterable[str] | None, option: str) -> list[tuple[str, str]]:

@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from slipway.cli.assignments import FILE_HINT, read_mapping, secrets, texts
+from slipway.cli.assignments import FILE_HINT, read_mapping, secrets
 from slipway.cli.output import facts, short_time, table
 from slipway.cli.paths import VIMS, inside
 from slipway.cli.session import Session, command
 from slipway.cli.sim import parse_rule
+from slipway.model.vim import SHORT_TYPES
 
 app = typer.Typer(no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="VIM", help="The VIM's name or id.")]
-SHORT_TYPES = {"simulated": "SLIPWAY.SIMULATED.V_1", "sandbox": "SLIPWAY.SANDBOX.V_1"}
+DEFAULT_ENDPOINTS = {"simulated": "sim://{}", "sandbox": "sandbox://local"}
 
 
 @command(app, "add", example="slipway vim add lab --type simulated --endpoint sim://lab --default")
 def add(
     session: Session,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it.")],
-    kind: Annotated[str, typer.Option("--type", help="`simulated`, `sandbox`, or the full vimType.")],
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--type",
+            help="`openstack`, `kubernetes`, `simulated`, `sandbox`, or the full vimType; the file may say it.",
+        ),
+    ] = None,
+    os_cloud: Annotated[
+        str | None, typer.Option(metavar="CLOUD", help="An OpenStack, as this entry of a clouds.yaml has it.")
+    ] = None,
+    clouds_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The clouds.yaml, if it is at none of its usual places.")
+    ] = None,
+    kubeconfig: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A Kubernetes cluster, as this kubeconfig has it.")
+    ] = None,
+    context: Annotated[str | None, typer.Option(help="Another context of the kubeconfig than its current one.")] = None,
     endpoint: Annotated[str | None, typer.Option(help="Where it is; for a simulated one sim://NAME.")] = None,
     default: Annotated[bool, typer.Option("--default", help="Use it for requests that name no VIM.")] = False,
     description: Annotated[str | None, typer.Option(help="What it is for.")] = None,
@@ -39,7 +57,10 @@ def add(
         Path | None, typer.Option(metavar="FILE", help=f"How to log in, in YAML or JSON; {FILE_HINT}.")
     ] = None,
     interface: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE", help="More about how to reach it; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE", help="More about how to reach it; repeatable. ssl_ca_cert=@FILE reads a file."
+        ),
     ] = None,
     extra_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help=f"Settings of its driver, in YAML or JSON; {FILE_HINT}.")
@@ -51,9 +72,10 @@ def add(
 ) -> None:
     """Register a VIM."""
     rules = [parse_rule(one, "--rule") for one in rule or ()]
-    interface_info = texts(interface, "--interface")
-    if kind in SHORT_TYPES:
-        interface_info.setdefault("endpoint", f"sim://{name}" if kind == "simulated" else "sandbox://local")
+    kind, read_interface, read_access = _found(kind, os_cloud, clouds_file, kubeconfig, context)
+    interface_info = read_interface | secrets(interface, "--interface")[0]
+    if kind in DEFAULT_ENDPOINTS:
+        interface_info.setdefault("endpoint", DEFAULT_ENDPOINTS[kind].format(name))
     if endpoint:
         interface_info["endpoint"] = endpoint
     body: dict[str, Any] = {
@@ -62,7 +84,7 @@ def add(
         "description": description,
         "isDefault": default or None,
         "interfaceInfo": interface_info,
-        "accessInfo": _access(session, access, access_file),
+        "accessInfo": read_access | _access(session, access, access_file),
         "extra": read_mapping(extra_file, "--extra-file") if extra_file else None,
     }
     vim = session.client.post(VIMS, {key: value for key, value in body.items() if value}).body
@@ -109,6 +131,32 @@ def set_default(session: Session, vim: Name) -> None:
     """Use this VIM for requests that name none."""
     answer = session.client.patch(inside(VIMS, vim), {"isDefault": True}).body
     session.output.show(answer or {"name": vim, "isDefault": True}, lambda: f"VIM {vim} is the default.")
+
+
+def _found(
+    kind: str | None, cloud: str | None, clouds: Path | None, kubeconfig: Path | None, context: str | None
+) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """The type, and what files of the VIM's own world say of its interface and access."""
+    if cloud and kubeconfig:
+        raise typer.BadParameter("a VIM is an OpenStack or a Kubernetes cluster.", param_hint="--kubeconfig")
+    if (clouds and not cloud) or (context and not kubeconfig):
+        missing = "--os-cloud" if clouds and not cloud else "--kubeconfig"
+        raise typer.BadParameter(f"it goes with {missing}.", param_hint="--clouds-file" if clouds else "--context")
+    told = "openstack" if cloud else "kubernetes" if kubeconfig else None
+    if told and kind not in (None, told, SHORT_TYPES[told]):
+        raise typer.BadParameter(f"what the file describes is of type {told}.", param_hint="--type")
+    if cloud:
+        from slipway.cli.os_cloud import clouds_file, read_cloud
+
+        path = clouds_file(clouds, os.environ, Path.cwd())
+        return "openstack", *read_cloud(path, cloud, lambda file: read_mapping(file, "--clouds-file"))
+    if kubeconfig:
+        from slipway.cli.kubeconfig import read_kubeconfig
+
+        return "kubernetes", *read_kubeconfig(read_mapping(kubeconfig, "--kubeconfig"), context, kubeconfig)
+    if kind is None:
+        raise typer.BadParameter(f"give one of: {', '.join(SHORT_TYPES)}.", param_hint="--type")
+    return kind, {}, {}
 
 
 def _access(session: Session, given: list[str] | None, file: Path | None) -> dict[str, Any]:

@@ -7,18 +7,33 @@ from typing import Any
 
 import msgspec
 
+from slipway.model.access import DEFAULT_PROJECT
+
 SIMULATED = "SLIPWAY.SIMULATED.V_1"
 SANDBOX = "SLIPWAY.SANDBOX.V_1"
 KUBERNETES = "ETSINFV.KUBERNETES.V_1"
+OPENSTACK = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
+
+# What people write in place of a vimType.
+SHORT_TYPES = {"openstack": OPENSTACK, "kubernetes": KUBERNETES, "simulated": SIMULATED, "sandbox": SANDBOX}
 
 
 class Vim(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     id: str
     name: str
+    project: str = DEFAULT_PROJECT  # whose it is
     vim_type: str
     description: str | None = None
     is_default: bool = False
     interface_info: dict[str, Any] = {}
     access_info: dict[str, Any] = {}  # secrets are references
     extra: dict[str, Any] = {}
+    regions: tuple[str, ...] = ()  # found when it was logged in to: regions, or the namespaces of a cluster
     created_at: datetime
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """What a login to a VIM brought: a sentence for a person, and the regions or namespaces that are there."""
+
+    detail: str
+    regions: tuple[str, ...] = ()

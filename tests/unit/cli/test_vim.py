@@ -70,6 +70,25 @@ def test_a_vim_is_added_with_all_there_is_to_say(known: ScriptedServer, slipway:
     ]
 
 
+def test_a_cluster_is_added_with_its_ca_from_a_file(known: ScriptedServer, slipway: Slipway, tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_text("PEM\n")
+    (tmp_path / "oidc.yaml").write_text("oidc_token_url: https://o/token\npassword: s3cret\n")
+    result = slipway(
+        *("vim", "add", "edge", "--type", "kubernetes", "--endpoint", "https://edge:6443"),
+        *("--interface", f"ssl_ca_cert=@{tmp_path / 'ca.crt'}", "--access-file", str(tmp_path / "oidc.yaml")),
+    )
+
+    assert result.exit_code == 0, result.output
+    assert known.sent(f"POST {VIMS}") == [
+        {
+            "name": "edge",
+            "vimType": "ETSINFV.KUBERNETES.V_1",
+            "interfaceInfo": {"ssl_ca_cert": "PEM", "endpoint": "https://edge:6443"},
+            "accessInfo": {"oidc_token_url": "https://o/token", "password": "s3cret"},
+        }
+    ]
+
+
 def test_a_password_is_read_from_standard_input(known: ScriptedServer, slipway: Slipway) -> None:
     slipway("vim", "add", "lab", "--type", "simulated", "--access", "password=-", input="s3cret\n")
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
 
-from slipway.kube.credentials import Credentials
-from slipway.kube.failure import KubeError
+from slipway.kube.failure import KubeError, short
 from slipway.model.action import Action, Connection
-from slipway.model.errors import BadRequest, StepError, Unprocessable, VimError, VimFault
+from slipway.model.errors import StepError, Unprocessable, VimError, VimFault
 from slipway.model.machine import Found, Wanted
 from slipway.model.plan import Plan
-from slipway.model.vim import KUBERNETES
+from slipway.model.vim import KUBERNETES, Seen
+from slipway.outside.guard import Guard
+from slipway.vim import trust
 from slipway.vim.contract import Capabilities
+from slipway.vim.kubernetes.account import account_of
+from slipway.vim.kubernetes.oidc import IdTokens
+
+if TYPE_CHECKING:
+    from slipway.kube.api import Api
+
+ANONYMOUS = "system:anonymous"
 
 
 class KubernetesVimDriver:
@@ -21,22 +30,45 @@ class KubernetesVimDriver:
     capabilities = Capabilities()
     actions: tuple[Action[Any], ...] = ()
 
+    def __init__(self, tokens: IdTokens | None = None, guard: Guard | None = None) -> None:
+        self._tokens = tokens or IdTokens(guard)
+        self._guard = guard
+
     def validate(self, connection: Connection) -> None:
-        try:
-            _credentials(connection)
-        except StepError as error:
-            raise BadRequest(f"interfaceInfo, accessInfo: {error.detail}") from None
+        account_of(connection)
 
     async def check(self, connection: Connection) -> str:
-        from slipway.kube.api import Api
+        return (await self.look(connection)).detail
 
+    async def look(self, connection: Connection) -> Seen:
+        account = account_of(connection)
+        if account.oidc:
+            await self._tokens.log_in(account.oidc, trust.context(connection.interface_info))
         try:
-            async with Api(_credentials(connection)) as api:
-                version = (await api.get("/version")).get("gitVersion", "of no known version")
-                nodes = await api.list("/api/v1/nodes")
+            async with self.api(connection) as api:
+                version = short(str((await api.get("/version")).get("gitVersion", "of no known version")))
+                nodes = await _names(api, "nodes")
+                namespaces = await _names(api, "namespaces")
         except KubeError as error:
             raise VimError(error.detail, _fault(error)) from None
-        return f"Kubernetes {version}: {len(nodes)} node{'' if len(nodes) == 1 else 's'}"
+        found = f"Kubernetes {version}: {_counted(nodes, 'node')}, {_counted(namespaces, 'namespace')}."
+        if namespaces is not None and account.namespace not in namespaces:
+            found += f" There is no namespace {account.namespace} yet."
+        return Seen(found, tuple(namespaces or ()) or (account.namespace,))
+
+    def api(self, connection: Connection) -> Api:
+        """The cluster's API, to be entered; a token that ends is renewed while it is used."""
+        from slipway.kube.api import Api
+
+        account = account_of(connection)
+        token: Callable[[], Awaitable[str]] | None = None
+        if oidc := account.oidc:
+            tls = trust.context(connection.interface_info)
+
+            async def token() -> str:
+                return await self._tokens.get(oidc, tls)
+
+        return Api(account.credentials, guard=self._guard, token=token)
 
     async def find(self, connection: Connection, instance_id: str) -> Found:
         return Found()
@@ -49,17 +81,31 @@ class KubernetesVimDriver:
         return Plan()
 
 
-def _credentials(connection: Connection) -> Credentials:
-    interface, access = connection.interface_info, connection.access_info
-    for name, value in (("interfaceInfo.endpoint", interface.get("endpoint")),
-                        ("interfaceInfo.ssl_ca_cert", interface.get("ssl_ca_cert")),
-                        ("accessInfo.bearer_token", access.get("bearer_token"))):  # fmt: skip
-        if not isinstance(value, str) or not value:
-            raise BadRequest(f"{name}: is missing; a Kubernetes VIM needs its URL, its CA as PEM, and a bearer token.")
-    return Credentials(server=interface["endpoint"], ca=interface["ssl_ca_cert"], token=access["bearer_token"])
+async def _names(api: Api, what: str) -> list[str] | None:
+    """None when this user may not see them: one who works in a single namespace need not."""
+    try:
+        items = await api.list(f"/api/v1/{what}")
+    except KubeError as error:
+        if error.status != 403:
+            raise
+        if ANONYMOUS in error.detail:
+            raise VimError(
+                f"{error.detail} The cluster did not take these credentials for anybody's.",
+                VimFault.AUTH,
+                cure="give credentials that it knows; Kubernetes itself has no passwords any more, a token is best.",
+            ) from None
+        return None
+    return [short(str((item.get("metadata") or {}).get("name", ""))) for item in items]
 
 
-def _fault(error: KubeError) -> VimFault:
-    if error.status in (401, 403):
+def _counted(names: list[str] | None, what: str) -> str:
+    if names is None:
+        return f"its {what}s are not for this user to see"
+    return f"{len(names)} {what}{'' if len(names) == 1 else 's'}"
+
+
+def _fault(error: StepError) -> VimFault:
+    status = error.status if isinstance(error, KubeError) else None
+    if status in (401, 403):
         return VimFault.AUTH
     return VimFault.TEMPORARY if error.temporary else VimFault.PERMANENT

@@ -1,0 +1,1 @@
+"""OpenStack as a VIM, by Keystone's version 3."""
