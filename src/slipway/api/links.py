@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import quote
 
 import msgspec
 
@@ -10,8 +11,8 @@ from slipway.model.instance import InstantiationState
 from slipway.model.operation import RUNNING, State
 from slipway.model.package import OnboardingState
 
-INSTANCES = "/vnflcm/v2/vnf_instances"
-OPERATIONS = "/vnflcm/v2/vnf_lcm_op_occs"
+LCM_V1 = "/vnflcm/v1"
+LCM_V2 = "/vnflcm/v2"
 PACKAGES = "/vnfpkgm/v1/vnf_packages"
 VIMS = "/slipway/v1/vims"
 
@@ -31,18 +32,25 @@ class _InstanceHead(_Head, rename="camel"):
 class _OperationHead(_Head, rename="camel"):
     operation_state: State
     vnf_instance_id: str
+    grant_id: str | None = None
 
 
 class _PackageHead(_Head, rename="camel"):
     onboarding_state: OnboardingState
 
 
-_AFTER = {
-    InstantiationState.NOT_INSTANTIATED: {"instantiate": "/instantiate"},
-    InstantiationState.INSTANTIATED: {
+_WITH_AN_INSTANTIATED = {
+    LCM_V1: {
         "terminate": "/terminate",
         "scale": "/scale",
         "heal": "/heal",
+        "changeExtConn": "/change_ext_conn",
+    },
+    LCM_V2: {
+        "terminate": "/terminate",
+        "scale": "/scale",
+        "heal": "/heal",
+        "changeExtConn": "/change_ext_conn",
         "changeCurrentVnfPkg": "/change_vnfpkg",
     },
 }
@@ -53,16 +61,23 @@ _head = msgspec.json.Decoder(_Head).decode
 
 
 class Links:
-    """Each method gives the JSON object of one document's links."""
+    """Each method gives the JSON object of one document's links. `lcm` is the version that those of VNFs stay in."""
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self, base_url: str, lcm: str = LCM_V2, *, nfvo_url: str | None = None) -> None:
         base = base_url.rstrip("/")
-        self.instances = base + INSTANCES
-        self.operations = base + OPERATIONS
+        self._grants = f"{nfvo_url.rstrip('/')}/grant/v1/grants" if nfvo_url else None
+        self.instances_path = f"{lcm}/vnf_instances"
+        self.operations_path = f"{lcm}/vnf_lcm_op_occs"
+        self.instances = base + self.instances_path
+        self.operations = base + self.operations_path
         self.packages = base + PACKAGES
         self.vims = base + VIMS
+        possible = {
+            InstantiationState.NOT_INSTANTIATED: {"instantiate": "/instantiate"},
+            InstantiationState.INSTANTIATED: _WITH_AN_INSTANTIATED[lcm],
+        }
         self._instance_links = {
-            state: _template(self.instances, {"self": "", **actions}) for state, actions in _AFTER.items()
+            state: _template(self.instances, {"self": "", **actions}) for state, actions in possible.items()
         }
         decide = {"retry": "/retry", "rollback": "/rollback", "fail": "/fail"}
         self._operation_links = {
@@ -90,7 +105,11 @@ class Links:
     def operation(self, document: bytes | str) -> str:
         head = _operation_head(document)
         own = self._operation_links[head.operation_state].replace(_HERE, head.id)
-        return f'{own[:-1]},"vnfInstance":{{"href":"{self.instances}/{head.vnf_instance_id}"}}}}'
+        links = f'{own[:-1]},"vnfInstance":{{"href":"{self.instances}/{head.vnf_instance_id}"}}'
+        if head.grant_id and self._grants:
+            where = json.dumps(f"{self._grants}/{quote(head.grant_id, safe='')}")
+            links += f',"grant":{{"href":{where}}}'
+        return links + "}"
 
     def package(self, document: bytes | str) -> str:
         head = _package_head(document)

@@ -1,0 +1,69 @@
+"""Lists as v1 asks for them: the same lists, with each document translated, and all of it at once if wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection
+
+from slipway.api.listing import ForgivingListing
+from slipway.api.routing import AnyRequest
+from slipway.api.selectors import Selection
+from slipway.model.errors import BadRequest
+from slipway.model.secrets import redact
+from slipway.store.filters import Filter
+from slipway.store.paging import Page
+
+ALL_RECORDS = "all_records"
+
+Documents = Sequence[dict[str, Any]]
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+class TranslatedListing(ForgivingListing):
+    """`translate` gives the documents in v1's words, `ask` a filter in the core's."""
+
+    parameters = (*ForgivingListing.parameters, ALL_RECORDS)
+
+    def __init__(
+        self,
+        *args: Any,
+        translate: Callable[[Connection, Documents], Documents],
+        ask: Callable[[Connection, Filter, str | None], Filter] = lambda _, wanted, project: wanted,
+    ) -> None:
+        super().__init__(*args)
+        self._translate = translate
+        self._ask = ask
+
+    def _asked(self, request: AnyRequest) -> dict[str, str]:
+        query = super()._asked(request)
+        if query.get(ALL_RECORDS, "yes") != "yes":
+            raise BadRequest(f"{ALL_RECORDS}: 'yes' is the only value there is; leave it out to have pages.")
+        return query
+
+    def _limit(self, query: dict[str, str]) -> int | None:
+        return None if ALL_RECORDS in query else super()._limit(query)
+
+    def _read(
+        self,
+        connection: Connection,
+        filters: tuple[Filter, ...],
+        query: dict[str, str],
+        selection: Selection,
+        project: str | None,
+    ) -> tuple[bytes, str | None]:
+        asked = tuple(self._ask(connection, one, project) for one in filters)
+        return super()._read(connection, asked, query, selection, project)
+
+    def _joined(self, connection: Connection, page: Page, selection: Selection) -> bytes:
+        documents = [selection.cut(redact(_decode(item))) for item in page.items]
+        shown = [_encode(document).decode() for document in self._translate(connection, documents)]
+        return f"[{','.join(self._linked(one, item) for one, item in zip(shown, page.items, strict=True))}]".encode()
+
+    def _linked(self, shown: str, item: str) -> str:
+        comma = "," if len(shown) > 2 else ""
+        return f'{shown[:-1]}{comma}"_links":{self._links(item)}}}'

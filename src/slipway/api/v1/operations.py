@@ -1,0 +1,47 @@
+"""LCM operation occurrences in v1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from litestar.response.base import ASGIResponse
+from sqlalchemy import Connection
+
+from slipway.api.bodies import Body
+from slipway.api.links import Links, linked
+from slipway.api.replies import json_reply, shown
+from slipway.api.services import Services
+from slipway.api.v1 import documents
+from slipway.api.v1.listing import Documents, TranslatedListing
+from slipway.api.v1.requests import CancelVnfLcmOperationRequest
+from slipway.api.v2.operations import Operations as OperationsOfV2
+from slipway.model.operation import Operation
+from slipway.store import tables
+
+_decode = msgspec.json.Decoder().decode
+
+
+class Operations(OperationsOfV2):
+    cancellation: Body[Any] = Body(CancelVnfLcmOperationRequest)
+
+    def __init__(self, services: Services, links: Links) -> None:
+        super().__init__(services, links)
+        self._list = TranslatedListing(
+            services.database,
+            services.page_size,
+            tables.operations,
+            links.operations,
+            links.operation,
+            Operation.details,
+            translate=_translated,
+        )
+
+    def _shown(self, operation: Operation) -> ASGIResponse:
+        document = shown(operation)
+        body = msgspec.json.encode(documents.operation(_decode(document)))
+        return json_reply(linked(body, self._links.operation(document)))
+
+
+def _translated(connection: Connection, found: Documents) -> Documents:
+    return [documents.operation(one) for one in found]
