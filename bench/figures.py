@@ -43,6 +43,7 @@ WORKER_AT_300 = Figure("+1 worker at 300 nodes against 3, slow hosts, time", "ti
 CALLS_AT_300 = Figure("+1 worker at 300 nodes against 3, remote calls", "times", None, 1.1)
 HUNDRED_WORKERS = Figure("+100 workers against +1, slow hosts, time", "times", None, 5.0)
 CLUSTERS = Figure("1000 clusters of 3 nodes, all at once", "s", None, 300.0)
+SILENT_SUBSCRIBER = Figure("50 at once: a subscriber that never answers, or none", "times", None, 1.1)
 BY_HAND = Figure("a real cluster, 3 nodes: Slipway against by hand", "times", None, 1.1)
 ONBOARDING = Figure("onboarding the sample cluster package, wall", "s", 2.0, 0.1)
 ONBOARDING_CPU = Figure("onboarding the sample cluster package, CPU", "s", 2.0, 0.1)

@@ -1,0 +1,134 @@
+"""Subscriptions of one interface, and how it goes with a subscriber."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import msgspec
+from litestar.handlers import HTTPRouteHandler
+from litestar.response.base import ASGIResponse
+from msgspec import UNSET, UnsetType
+from sqlalchemy import Connection
+
+from slipway.api.answers import ACCEPTED, json_of, page_of, resource
+from slipway.api.bodies import Body
+from slipway.api.links import linked
+from slipway.api.listing import Listing
+from slipway.api.replies import empty_reply, json_reply
+from slipway.api.routing import DELETE, GET, LIST_PARAMETERS, POST, AnyRequest, caller_of, route
+from slipway.api.selectors import Selection
+from slipway.api.services import Services
+from slipway.model.subscription import (
+    Interface,
+    LcmSubscriptionRequest,
+    PackageSubscriptionRequest,
+    Subscription,
+    Verbosity,
+)
+from slipway.store import tables
+from slipway.store.filters import Filter, Operator
+from slipway.store.subscriptions import Delivery
+
+REQUESTS: dict[Interface, type[Any]] = {
+    Interface.LCM_V1: LcmSubscriptionRequest,
+    Interface.LCM_V2: LcmSubscriptionRequest,
+    Interface.PACKAGES: PackageSubscriptionRequest,
+}
+DELIVERIES = "/slipway/v1/subscriptions"
+
+
+class SubscriptionView(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
+    """What is shown of a subscription. `verbosity` is a matter of version 2 of the lifecycle interface."""
+
+    id: str
+    callback_uri: str
+    filter: dict[str, Any] = {}
+    verbosity: Verbosity | UnsetType = UNSET
+
+
+ADDED = {201: resource(SubscriptionView, "Location"), 303: ACCEPTED}  # 303: it was there already
+
+
+class Subscriptions:
+    def __init__(self, services: Services, interface: Interface) -> None:
+        self._subscribing = services.subscribing
+        self._interface = interface
+        self._path = f"/{interface}/subscriptions"
+        self._url = services.base_url.rstrip("/") + self._path
+        self._body = Body(REQUESTS[interface])
+        self._list = OfInterface(services, interface, self._url, self._links_of)
+
+    def routes(self) -> list[HTTPRouteHandler]:
+        own = partial(route, within=tables.subscriptions)
+        one = f"{self._path}/{{id:str}}"
+        return [
+            route(POST, self._path, self.add, takes=self._body, answers=ADDED),
+            route(GET, self._path, self._list, parameters=LIST_PARAMETERS, answers={200: page_of(SubscriptionView)}),
+            own(GET, one, self.show, answers={200: resource(SubscriptionView)}),
+            own(DELETE, one, self.remove),
+        ]
+
+    async def add(self, request: AnyRequest) -> ASGIResponse:
+        body = await self._body.read(request)
+        subscription, new = await self._subscribing.add(self._interface, body, caller_of(request).home)
+        location = f"{self._url}/{subscription.id}"
+        if not new:
+            return empty_reply(303, location)
+        return self._shown(subscription, 201, {"Location": location})
+
+    async def show(self, request: AnyRequest) -> ASGIResponse:
+        return self._shown(await self._subscribing.get(self._interface, request.path_params["id"]))
+
+    async def remove(self, request: AnyRequest) -> ASGIResponse:
+        await self._subscribing.remove(self._interface, request.path_params["id"])
+        return empty_reply(204)
+
+    def _shown(
+        self, subscription: Subscription, status: int = 200, headers: dict[str, str] | None = None
+    ) -> ASGIResponse:
+        whole = msgspec.to_builtins(subscription)
+        hidden = Subscription.kept_back + (("verbosity",) if self._interface is not Interface.LCM_V2 else ())
+        if self._interface is Interface.LCM_V2:
+            whole["verbosity"] = subscription.verbosity.value
+        document = msgspec.json.encode({name: value for name, value in whole.items() if name not in hidden})
+        return json_reply(linked(document, self._links_of(document)), status, headers)
+
+    def _links_of(self, document: bytes | str) -> str:
+        found = msgspec.json.decode(document, type=_Head)
+        return msgspec.json.encode({"self": {"href": f"{self._url}/{found.id}"}}).decode()
+
+
+class _Head(msgspec.Struct):
+    id: str
+
+
+class OfInterface(Listing):
+    def __init__(self, services: Services, interface: Interface, url: str, links: Any) -> None:
+        super().__init__(services.database, services.page_size, tables.subscriptions, url, links)
+        self._only = Filter(Operator.EQ, ("interface",), (interface.value,))
+
+    def _read(
+        self,
+        connection: Connection,
+        filters: tuple[Filter, ...],
+        query: dict[str, str],
+        selection: Selection,
+        project: str | None,
+    ) -> tuple[bytes, str | None]:
+        selection.without = (*selection.without, *Subscription.kept_back)
+        return super()._read(connection, (*filters, self._only), query, selection, project)
+
+
+class Deliveries:
+    """How it goes with subscribers: what waits, what failed and why."""
+
+    def __init__(self, services: Services) -> None:
+        self._subscribing = services.subscribing
+
+    def routes(self) -> list[HTTPRouteHandler]:
+        path = f"{DELIVERIES}/{{id:str}}/delivery"
+        return [route(GET, path, self.show, within=tables.subscriptions, answers={200: json_of(Delivery)})]
+
+    async def show(self, request: AnyRequest) -> ASGIResponse:
+        return json_reply(msgspec.json.encode(await self._subscribing.delivery(request.path_params["id"])))

@@ -1,0 +1,154 @@
+"""Who wants to be told of what, and where: subscriptions to lifecycle changes and to changes of packages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+from msgspec import Meta
+
+from slipway.model.operation import OperationType, State
+from slipway.model.package import OperationalState, UsageState
+
+Uri = Annotated[str, Meta(min_length=1, max_length=2048)]
+
+
+class Interface(StrEnum):
+    """What a subscription is about, and in which version's words it is told."""
+
+    LCM_V1 = "vnflcm/v1"
+    LCM_V2 = "vnflcm/v2"
+    PACKAGES = "vnfpkgm/v1"
+
+
+class LcmNotice(StrEnum):
+    OPERATION = "VnfLcmOperationOccurrenceNotification"
+    CREATED = "VnfIdentifierCreationNotification"
+    DELETED = "VnfIdentifierDeletionNotification"
+
+
+class PackageNotice(StrEnum):
+    ONBOARDED = "VnfPackageOnboardingNotification"
+    CHANGED = "VnfPackageChangeNotification"
+
+
+class AuthType(StrEnum):
+    BASIC = "BASIC"
+    OAUTH2 = "OAUTH2_CLIENT_CREDENTIALS"
+    OAUTH2_CERTIFICATE = "OAUTH2_CLIENT_CERT"
+    TLS_CERTIFICATE = "TLS_CERT"
+
+
+class Part(msgspec.Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """Of a request to subscribe."""
+
+
+class Version(Part, frozen=True, kw_only=True):
+    vnf_software_version: str
+    vnfd_versions: tuple[str, ...] = ()
+
+
+class Product(Part, frozen=True, kw_only=True):
+    vnf_product_name: str
+    versions: tuple[Version, ...] = ()
+
+
+class Products(Part, frozen=True, kw_only=True):
+    vnf_provider: str
+    vnf_products: tuple[Product, ...] = ()
+
+
+class InstanceFilter(Part, frozen=True, kw_only=True):
+    vnfd_ids: tuple[str, ...] = ()
+    vnf_products_from_providers: tuple[Products, ...] = ()
+    vnf_instance_ids: tuple[str, ...] = ()
+    vnf_instance_names: tuple[str, ...] = ()
+
+
+# The standard knows more operations than Slipway has; who waits for one of those waits for nothing.
+FOREIGN_OPERATIONS = ("SCALE_TO_LEVEL", "CHANGE_FLAVOUR", "OPERATE", "CREATE_SNAPSHOT", "REVERT_TO_SNAPSHOT")
+AnyOperation = StrEnum(  # type: ignore[misc]
+    "AnyOperation", {name: name for name in (*(kind.value for kind in OperationType), *FOREIGN_OPERATIONS)}
+)
+
+
+class LcmFilter(Part, frozen=True, kw_only=True):
+    vnf_instance_subscription_filter: InstanceFilter = InstanceFilter()
+    notification_types: tuple[LcmNotice, ...] = ()
+    operation_types: tuple[AnyOperation, ...] = ()
+    operation_states: tuple[State, ...] = ()
+
+
+class PackageFilter(Part, frozen=True, kw_only=True):
+    notification_types: tuple[PackageNotice, ...] = ()
+    vnf_products_from_providers: tuple[Products, ...] = ()
+    vnfd_id: tuple[str, ...] | str = ()
+    vnf_pkg_id: tuple[str, ...] | str = ()
+    operational_state: tuple[OperationalState, ...] | OperationalState = ()
+    usage_state: tuple[UsageState, ...] | UsageState = ()
+
+
+class BasicParams(Part, frozen=True, kw_only=True):
+    user_name: str
+    password: str
+
+
+class Oauth2Params(Part, frozen=True, kw_only=True):
+    client_id: str
+    client_password: str
+    token_endpoint: Uri
+
+
+class CertificateReference(Part, frozen=True, kw_only=True):
+    type: str
+    value: str
+
+
+class Oauth2CertificateParams(Part, frozen=True, kw_only=True):
+    client_id: str
+    certificate_ref: CertificateReference
+    token_endpoint: Uri
+
+
+class Authentication(Part, frozen=True, kw_only=True):
+    """How Slipway shows who it is when it calls. What version 1 sends may lack `auth_type`: the parameters tell."""
+
+    auth_type: tuple[AuthType, ...] | AuthType = ()
+    params_basic: BasicParams | None = None
+    params_oauth2_client_credentials: Oauth2Params | None = None
+    params_oauth2_client_cert: Oauth2CertificateParams | None = None
+
+
+class Verbosity(StrEnum):
+    FULL = "FULL"
+    SHORT = "SHORT"
+
+
+class SubscriptionRequest(Part, frozen=True, kw_only=True):
+    callback_uri: Uri
+    authentication: Authentication | None = None
+
+
+class LcmSubscriptionRequest(SubscriptionRequest, frozen=True, kw_only=True):
+    filter: LcmFilter | None = None
+    verbosity: Verbosity = Verbosity.FULL
+
+
+class PackageSubscriptionRequest(SubscriptionRequest, frozen=True, kw_only=True):
+    filter: PackageFilter | None = None
+
+
+class Subscription(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
+    """As it is kept. `kept_back` are the attributes that nobody is shown; secrets among them are references."""
+
+    kept_back: ClassVar = ("interface", "authentication", "createdAt")
+
+    id: str
+    interface: Interface
+    callback_uri: str
+    filter: dict[str, Any] = {}
+    verbosity: Verbosity = Verbosity.FULL
+    authentication: dict[str, Any] = {}
+    created_at: datetime

@@ -1,0 +1,86 @@
+"""A subscriber on loopback: it notes what it is told, and answers as it is told to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+
+class Subscriber:
+    """`answers` are the statuses of the next POSTs, then 204. `silent`: it takes calls and never answers."""
+
+    def __init__(self) -> None:
+        self.told: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.answers: list[int] = []
+        self.silent = False
+        self.calls = 0
+        self.test_status = 204
+        self.port = 0
+        self.tokens = 0
+        self._news = asyncio.Condition()
+
+    @property
+    def uri(self) -> str:
+        return f"http://127.0.0.1:{self.port}/told"
+
+    async def wait_for(self, count: int, seconds: float = 30) -> list[dict[str, Any]]:
+        async with asyncio.timeout(seconds), self._news:
+            await self._news.wait_for(lambda: len(self.told) >= count)
+        return self.told
+
+    async def wait_for_calls(self, count: int, seconds: float = 30) -> None:
+        async with asyncio.timeout(seconds), self._news:
+            await self._news.wait_for(lambda: self.calls >= count)
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while line := await reader.readline():
+                method, path, _ = line.decode().split()
+                headers = {}
+                while (text := (await reader.readline()).decode().strip()) != "":
+                    name, _, value = text.partition(":")
+                    headers[name.lower()] = value.strip()
+                body = await reader.readexactly(int(headers.get("content-length", 0)))
+                status, answer = await self._answer(method, path, headers, body)
+                head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {len(answer)}\r\n\r\n"
+                writer.write(head.encode() + answer)
+                await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    async def _answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
+        if path == "/token":
+            self.tokens += 1
+            return 200, msgspec.json.encode({"access_token": f"token-{self.tokens}", "expires_in": 3600})
+        async with self._news:
+            self.calls += 1
+            self._news.notify_all()
+        if self.silent:
+            await asyncio.sleep(3600)
+        if method == "GET":
+            return self.test_status, b""
+        status = self.answers.pop(0) if self.answers else 204
+        if status == 204:
+            async with self._news:
+                self.told.append(msgspec.json.decode(body))
+                self.headers.append(headers)
+                self._news.notify_all()
+        return status, b""
+
+
+@asynccontextmanager
+async def a_subscriber() -> AsyncIterator[Subscriber]:
+    subscriber = Subscriber()
+    server = await asyncio.start_server(subscriber.handle, "127.0.0.1", 0)
+    subscriber.port = server.sockets[0].getsockname()[1]
+    try:
+        yield subscriber
+    finally:
+        server.close()
