@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol
 
+from slipway.mgmt.scripts import Scripts, language_of, rollback_of
 from slipway.model.action import Action
+from slipway.model.descriptor import Hook
 from slipway.model.errors import Unprocessable
 from slipway.model.plan import Plan
 from slipway.model.situation import Situation
@@ -49,23 +51,52 @@ class Noop:
 
 
 class ManagementDrivers:
-    def __init__(self, drivers: Iterable[ManagementDriver]) -> None:
+    """Those built in, by name and alias, and the scripts of packages. What is built in goes before a package's copy."""
+
+    def __init__(self, drivers: Iterable[ManagementDriver], scripts: Scripts | None = None) -> None:
+        self._scripts = scripts
         self._drivers = {driver.name: driver for driver in drivers}
         self._aliases = {alias: driver for driver in self._drivers.values() for alias in driver.aliases}
 
     def actions(self) -> dict[str, Action[Any]]:
-        return {action.name: action for driver in self._drivers.values() for action in driver.actions}
+        makers = (*self._drivers.values(), *((self._scripts,) if self._scripts else ()))
+        return {action.name: action for maker in makers for action in maker.actions}
 
     def plan(self, hook: str, situation: Situation) -> Plan:
         """What the VNFD wants done at `hook`; nothing when it names nobody."""
-        named = situation.flavour.hooks.get(hook)
-        return self._named(named.implementation).plan(hook, situation) if named else Plan()
+        hooks = situation.flavour.hooks
+        named, back = hooks.get(hook), hooks.get(rollback_of(hook))
+        run, undo = named if self._is_script(named) else None, back if self._is_script(back) else None
+        own = self._scripts.plan(hook, run, undo, situation) if self._scripts and (run or undo) else Plan()
+        if named is None or run is not None:
+            return own
+        return Plan.chain(own, self._named(named.implementation).plan(hook, situation))
 
     def check(self, situation: Situation) -> None:
         """Refuse early what nobody here can do, rather than in the middle of an operation."""
-        named = [self._named(hook.implementation) for hook in situation.flavour.hooks.values()]
-        for driver in dict.fromkeys(named):
+        hooks = [hook for hook in situation.flavour.hooks.values() if not self._is_script(hook)]
+        for driver in dict.fromkeys(self._named(hook.implementation) for hook in hooks):
             driver.check(situation)
+
+    def refusal(self, hook: Hook) -> str | None:
+        """Why nobody here can do what a hook names, and what is possible; None when somebody can."""
+        if self._is_built_in(hook.implementation) or self._is_script(hook):
+            return None
+        what = (
+            f"the script {hook.file!r}, which is neither Python nor Bash" if hook.file else "no script of the package"
+        )
+        return (
+            f"{hook.implementation!r} is no management driver that is built in, and {what}. Built in are: "
+            f"{', '.join(sorted((*self._drivers, *self._aliases)))}."
+        )
+
+    def _is_script(self, hook: Hook | None) -> bool:
+        if hook is None or self._scripts is None or self._is_built_in(hook.implementation):
+            return False
+        return language_of(hook) is not None
+
+    def _is_built_in(self, name: str) -> bool:
+        return name in self._drivers or name in self._aliases
 
     def _named(self, name: str) -> ManagementDriver:
         driver = self._drivers.get(name) or self._aliases.get(name)
