@@ -45,7 +45,8 @@ def _view(plan: dict[str, Any]) -> RenderableType:
         branch = tree.add(text(f"{number}.{together}", "bold"))
         for step in wave:
             _add_step(branch, step)
-    return Group(tree, text(f"Plan: {summary(plan)}. Nothing was changed.", "bold"))
+    note = [text(clean(plan["note"]))] if plan.get("note") else []
+    return Group(tree, *note, text(f"Plan: {summary(plan)}. Nothing was changed.", "bold"))
 
 
 def _add_step(branch: Any, step: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from slipway.lcm.wanted import Renewal
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.errors import BadRequest
 from slipway.model.instance import VnfInstance
+from slipway.model.machine import Wanted
 from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
 from slipway.model.requests import HealRequest
@@ -20,8 +21,11 @@ def check(situation: Situation, request: HealRequest) -> None:
 
 
 def plan(situation: Situation, request: HealRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
-    wanted = wanted_now(situation, renewal=_renewal(situation, request))
-    return hooked(situation, wanted, "heal", driver, management)
+    return hooked(situation, wanted(situation, request), "heal", driver, management)
+
+
+def wanted(situation: Situation, request: HealRequest) -> Wanted:
+    return wanted_now(situation, renewal=_renewal(situation, request))
 
 
 def complete(situation: Situation, request: HealRequest) -> VnfInstance:
@@ -46,4 +50,4 @@ def _renewal(situation: Situation, request: HealRequest) -> Renewal:
     return Renewal(machines=frozenset(known[name] for name in chosen), everything=everything)
 
 
-RULES = Rules(OperationType.HEAL, HealRequest, check, plan, complete)
+RULES = Rules(OperationType.HEAL, HealRequest, check, plan, complete, wanted)

@@ -10,7 +10,10 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import Connection as DatabaseConnection
 
-from slipway.lcm.changes import modifications, resource_changes
+from slipway.lcm import modify
+from slipway.lcm.changes import changed_links, modifications, resource_changes
+from slipway.lcm.granted import remembered, with_grant
+from slipway.lcm.grants import Grants, check_granted
 from slipway.lcm.operations import OPERATIONS
 from slipway.lcm.record import as_recorded, outcomes, patched, recorded_machine, with_outcomes
 from slipway.lcm.vim_choice import in_clear, key_of
@@ -24,9 +27,16 @@ from slipway.model.machine import Found, FoundMachine, Outcome
 from slipway.model.merge import merge_patch
 from slipway.model.operation import ENDED, Operation, OperationType, State
 from slipway.model.plan import Plan
-from slipway.model.requests import AnyRequest, ChangePackageRequest, InstantiateRequest, ModifyRequest
+from slipway.model.requests import (
+    AnyRequest,
+    ChangeExtConnRequest,
+    ChangePackageRequest,
+    InstantiateRequest,
+    ModifyRequest,
+)
 from slipway.model.situation import Situation
-from slipway.store import instances, operations, packages
+from slipway.notify.outbox import tell_of_operation
+from slipway.store import instances, operations, packages, steps
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
 from slipway.vim.registry import Drivers
@@ -40,7 +50,10 @@ class RecordedLifecycle:
         drivers: Drivers,
         management: ManagementDrivers,
         secret_names: tuple[str, ...] = (),
+        grants: Grants | None = None,
     ) -> None:
+        """`grants` None: there is no NFVO, and all is granted."""
+        self._grants = grants
         self._secret_names = secret_names
         self._database = database
         self._vault = vault
@@ -48,16 +61,25 @@ class RecordedLifecycle:
         self._management = management
 
     async def plan(self, operation: Operation, vim: VimConnectionInfo | None) -> Plan:
-        request = request_of(operation)
-        situation = await self._database.read(_situation, operation.operation, request, operation.vnf_instance_id)
+        situation = await self._database.read(_situation, operation)
+        if self._grants and operation.grant_id is None and OPERATIONS[operation.operation].wanted:
+            await self.plan_for(situation, vim)  # nobody is asked for what can't be planned
+            operation, vim = await self._grants.ask(operation, situation, vim)
+            situation = await self._database.read(_situation, operation)
+        if situation.granting:
+            check_granted(situation, self._management)
         return await self.plan_for(situation, vim)
+
+    @property
+    def asks_nfvo(self) -> bool:
+        return self._grants is not None
 
     async def plan_for(self, situation: Situation, vim: VimConnectionInfo | None) -> Plan:
         """The one way to a plan, whether it is only shown or will be run."""
         rules = OPERATIONS[situation.operation]
         rules.check(situation, situation.request)
         if situation.operation is OperationType.MODIFY_INFO:
-            return Plan()
+            return modify.hooks(situation, self._management)
         if vim is None:
             raise Conflict(f"VNF instance {situation.instance.vnf.id} is on no VIM.")
         driver = self._drivers.for_type(vim.vim_type or "")
@@ -65,6 +87,10 @@ class RecordedLifecycle:
         found = await driver.find(connection, situation.instance.vnf.id)
         recorded = as_recorded(found, situation.instance.vnf.instantiated_vnf_info)
         return rules.plan(dataclasses.replace(situation, found=recorded), situation.request, driver, self._management)
+
+    def announce(self, connection: DatabaseConnection, operation: Operation) -> None:
+        instance = instances.get(connection, operation.vnf_instance_id)
+        tell_of_operation(connection, instance.project, instance.vnf, operation)
 
     async def connection(self, operation: Operation, vim: VimConnectionInfo | None) -> Connection:
         if vim is None:
@@ -88,9 +114,8 @@ class RecordedLifecycle:
 
     def settle(self, connection: DatabaseConnection, operation: Operation, journal: Sequence[StepRecord]) -> Operation:
         """At rest in FAILED_TEMP only the changes are told; once ended, the instance's record follows."""
-        request = request_of(operation)
-        situation = _situation(connection, operation.operation, request, operation.vnf_instance_id)
-        before = situation.instance
+        situation = _situation(connection, operation)
+        before, request = situation.instance, situation.request
         vnf = _after(situation, operation, journal)
         if operation.operation_state in ENDED:
             instance = replace(before, vnf=vnf)
@@ -108,6 +133,9 @@ class RecordedLifecycle:
             return settled
         if isinstance(request, ModifyRequest):
             return replace(settled, changed_info=msgspec.to_builtins(request))
+        if isinstance(request, ChangeExtConnRequest):
+            links = changed_links(before.vnf.instantiated_vnf_info, vnf.instantiated_vnf_info)
+            return replace(settled, changed_ext_connectivity=links)
         if isinstance(request, ChangePackageRequest):
             return replace(settled, modifications_triggered_by_vnf_pkg_change=modifications(before.vnf, vnf))
         return settled
@@ -118,10 +146,15 @@ def request_of(operation: Operation) -> AnyRequest:
     return request
 
 
-def _situation(
-    connection: DatabaseConnection, operation: OperationType, request: AnyRequest, instance_id: str
-) -> Situation:
-    return situation_of(connection, operation, request, instances.get(connection, instance_id))
+def _situation(connection: DatabaseConnection, operation: Operation) -> Situation:
+    """Of an operation that was accepted, as it was granted."""
+    instance = instances.get(connection, operation.vnf_instance_id)
+    granting = operations.grant_of(connection, operation.id) if operation.grant_id else None
+    if granting is None:
+        return situation_of(connection, operation.operation, request_of(operation), instance)
+    request = with_grant(request_of(operation), granting.grant)
+    situation = situation_of(connection, operation.operation, request, instance)
+    return dataclasses.replace(situation, granting=granting)
 
 
 def situation_of(
@@ -131,7 +164,7 @@ def situation_of(
     vnfd_id = instance.vnf.vnfd_id
     if isinstance(request, ChangePackageRequest | ModifyRequest) and isinstance(request.vnfd_id, str):
         vnfd_id = request.vnfd_id
-    descriptor = packages.descriptor(connection, vnfd_id)
+    descriptor = packages.descriptor(connection, vnfd_id, instance.project)
     info = instance.vnf.instantiated_vnf_info
     if isinstance(request, InstantiateRequest):
         flavour = descriptor.flavour(request.flavour_id)
@@ -139,7 +172,7 @@ def situation_of(
         flavour = _same_flavour(descriptor, info.flavour_id)
     else:
         flavour = next(iter(descriptor.flavours.values()))
-    files = packages.files(connection, vnfd_id)
+    files = packages.files(connection, vnfd_id, instance.project)
     return Situation(operation, request, instance, descriptor, flavour, Found(), files)
 
 
@@ -157,15 +190,27 @@ def _after(situation: Situation, operation: Operation, journal: Sequence[StepRec
     """The instance as the journal leaves it."""
     rules, vnf = OPERATIONS[operation.operation], situation.instance.vnf
     results = outcomes(journal)
-    if operation.operation_state is State.COMPLETED:
-        vnf = rules.complete(situation, situation.request)
-    elif operation.operation is OperationType.INSTANTIATE and _left_something(journal):
-        # So that it can be terminated: what a failed instantiation made must not be left behind.
-        vnf = rules.complete(situation, situation.request)
+    completed = operation.operation_state is State.COMPLETED
+    # So that it can be terminated: what a failed instantiation made must not be left behind.
+    if completed or (operation.operation is OperationType.INSTANTIATE and _left_something(journal)):
+        vnf = remembered(rules.complete(situation, situation.request), situation)
     if vnf.instantiated_vnf_info is None:
-        return vnf
+        return patched(vnf, results)
     info: InstantiatedVnfInfo = with_outcomes(vnf.instantiated_vnf_info, results, situation.flavour, key_of(vnf))
     return patched(replace(vnf, instantiated_vnf_info=info), results)
+
+
+def as_it_stands(connection: DatabaseConnection, operation_id: str, *, ahead: bool) -> VnfInstance:
+    """In the middle of an operation: as it was before, or `ahead`, as it would be if the operation ended well now."""
+    operation = operations.get(connection, operation_id)
+    situation = _situation(connection, operation)
+    if not ahead:
+        return situation.instance.vnf
+    completed = replace(operation, operation_state=State.COMPLETED)
+    vnf = _after(situation, completed, steps.journal(connection, operation_id))
+    if isinstance(situation.request, InstantiateRequest):
+        return _placed(connection, replace(situation.instance, vnf=vnf), operation, situation.request).vnf
+    return vnf
 
 
 def _left_something(journal: Sequence[StepRecord]) -> bool:

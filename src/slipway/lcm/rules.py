@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from slipway.lcm.granted import granted
 from slipway.lcm.weaving import woven
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.descriptor import Descriptor
@@ -24,7 +25,8 @@ from slipway.vim.contract import VimDriver
 @dataclass(frozen=True)
 class Rules:
     """`check` refuses what can be known to fail, before anything is accepted. `plan` is pure. `complete` gives the
-    instance after success, before the outcomes of the steps are added to it (record.py).
+    instance after success, before the outcomes of the steps are added to it (record.py). `wanted` is what `plan` leads
+    to, before a grant says where; without it, no NFVO is asked.
     """
 
     operation: OperationType
@@ -32,10 +34,12 @@ class Rules:
     check: Callable[[Situation, Any], None]
     plan: Callable[[Situation, Any, VimDriver, ManagementDrivers], Plan]
     complete: Callable[[Situation, Any], VnfInstance]
+    wanted: Callable[[Situation, Any], Wanted] | None = None
 
 
 def hooked(situation: Situation, wanted: Wanted, name: str, driver: VimDriver, management: ManagementDrivers) -> Plan:
     """The VIM's work between the VNFD's hooks, which know what it will lead to."""
+    wanted = granted(situation, wanted)
     ahead = dataclasses.replace(situation, wanted=wanted)
     return woven(
         management.plan(f"{name}_start", ahead),

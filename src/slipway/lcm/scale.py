@@ -9,6 +9,7 @@ from slipway.lcm.standing import info_of, level_of, scale_levels, wanted_now
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.errors import BadRequest
 from slipway.model.instance import ScaleInfo, VnfInstance
+from slipway.model.machine import Wanted
 from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
 from slipway.model.requests import ScaleRequest, ScaleType
@@ -42,8 +43,11 @@ def check(situation: Situation, request: ScaleRequest) -> None:
 
 def plan(situation: Situation, request: ScaleRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
     """Evacuate before removing: `scale_start` comes before the VIM takes machines away."""
-    wanted = wanted_now(situation, _new_levels(situation, request))
-    return hooked(situation, wanted, "scale", driver, management)
+    return hooked(situation, wanted(situation, request), "scale", driver, management)
+
+
+def wanted(situation: Situation, request: ScaleRequest) -> Wanted:
+    return wanted_now(situation, _new_levels(situation, request))
 
 
 def complete(situation: Situation, request: ScaleRequest) -> VnfInstance:
@@ -59,4 +63,4 @@ def _new_levels(situation: Situation, request: ScaleRequest) -> dict[str, int]:
     return {**levels, request.aspect_id: levels.get(request.aspect_id, 0) + steps}
 
 
-RULES = Rules(OperationType.SCALE, ScaleRequest, check, plan, complete)
+RULES = Rules(OperationType.SCALE, ScaleRequest, check, plan, complete, wanted)

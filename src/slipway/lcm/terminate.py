@@ -25,11 +25,14 @@ def check(situation: Situation, request: TerminateRequest) -> None:
 
 
 def plan(situation: Situation, request: TerminateRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
+    return hooked(situation, nothing(situation, request), "terminate", driver, management)
+
+
+def nothing(situation: Situation, request: TerminateRequest) -> Wanted:
     grace = 0
     if request.termination_type is TerminationType.GRACEFUL:
         grace = request.graceful_termination_timeout or DEFAULT_GRACE
-    nothing = Wanted(instance_id=situation.instance.vnf.id, grace_seconds=grace)
-    return hooked(situation, nothing, "terminate", driver, management)
+    return Wanted(instance_id=situation.instance.vnf.id, grace_seconds=grace)
 
 
 def complete(situation: Situation, request: TerminateRequest) -> VnfInstance:
@@ -41,4 +44,4 @@ def complete(situation: Situation, request: TerminateRequest) -> VnfInstance:
     )
 
 
-RULES = Rules(OperationType.TERMINATE, TerminateRequest, check, plan, complete)
+RULES = Rules(OperationType.TERMINATE, TerminateRequest, check, plan, complete, nothing)

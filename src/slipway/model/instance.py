@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from slipway.model.operation import ResourceHandle
+from slipway.model.access import DEFAULT_PROJECT
 
 
 class InstantiationState(StrEnum):
@@ -18,6 +18,12 @@ class InstantiationState(StrEnum):
 
 class Wire(msgspec.Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A type of the standard: camelCase outside, absent where it says nothing."""
+
+
+class ResourceHandle(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
+    resource_id: str
+    vim_connection_id: str | None = None
+    vim_level_resource_type: str | None = None
 
 
 class VimConnectionInfo(Wire, frozen=True, kw_only=True):
@@ -194,6 +200,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     """The standard's view plus what later operations need and nobody outside sees."""
 
     vnf: VnfInstance
+    project: str = DEFAULT_PROJECT  # whose it is
     version: int = 1  # grows with every change: the ETag
     created_at: datetime
     # additionalParams of the instantiate request, so that nobody has to repeat them; secrets are references.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
@@ -20,6 +21,9 @@ class StepState(StrEnum):
     UNDONE = "UNDONE"
     UNDO_FAILED = "UNDO_FAILED"
 
+
+# In a step's data: what a script of the package leaves for those that run after a failure.
+ERROR_DATA = "userScriptErrHandlingData"
 
 # The world may have been changed by a step in any state but these.
 UNTOUCHED = frozenset({StepState.WAITING, StepState.UNDONE})
@@ -42,3 +46,10 @@ class StepRecord(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
     ended_at: float | None = None
     error: str | None = None
     outcome: Outcome | None = None
+
+
+def error_data(journal: Iterable[StepRecord]) -> dict[str, Any] | None:
+    """The latest that a script left."""
+    left = [record for record in journal if record.outcome and ERROR_DATA in record.outcome.data]
+    latest = max(left, key=lambda record: record.ended_at or 0.0, default=None)
+    return latest.outcome.data[ERROR_DATA] if latest and latest.outcome else None

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from slipway.model.clock import utcnow
 from slipway.model.errors import Conflict, ProblemDetails
+from slipway.model.instance import ExtVirtualLinkInfo, ResourceHandle
 
 
 class OperationType(StrEnum):
@@ -18,6 +19,7 @@ class OperationType(StrEnum):
     SCALE = "SCALE"
     TERMINATE = "TERMINATE"
     HEAL = "HEAL"
+    CHANGE_EXT_CONN = "CHANGE_EXT_CONN"
     CHANGE_VNFPKG = "CHANGE_VNFPKG"
     MODIFY_INFO = "MODIFY_INFO"
 
@@ -82,12 +84,6 @@ class CancelMode(StrEnum):
     FORCEFUL = "FORCEFUL"  # running steps are broken off
 
 
-class ResourceHandle(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
-    resource_id: str
-    vim_connection_id: str | None = None
-    vim_level_resource_type: str | None = None
-
-
 class ChangeType(StrEnum):
     ADDED = "ADDED"
     REMOVED = "REMOVED"
@@ -130,7 +126,7 @@ class Operation(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True,
     `details` are the attributes that the standard leaves out of lists, unless they are asked for.
     """
 
-    details: ClassVar = ("operationParams", "error", "resourceChanges", "changedInfo")
+    details: ClassVar = ("operationParams", "error", "resourceChanges", "changedInfo", "changedExtConnectivity")
 
     id: str
     vnf_instance_id: str
@@ -140,11 +136,13 @@ class Operation(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True,
     start_time: datetime
     is_automatic_invocation: bool
     is_cancel_pending: bool
+    grant_id: str | None = None  # at the NFVO that granted it
     operation_params: dict[str, Any] = {}
     cancel_mode: CancelMode | None = None
     error: ProblemDetails | None = None
     resource_changes: ResourceChanges | None = None
     changed_info: dict[str, Any] | None = None
+    changed_ext_connectivity: tuple[ExtVirtualLinkInfo, ...] = ()
     modifications_triggered_by_vnf_pkg_change: dict[str, Any] | None = None  # instead of it, for CHANGE_VNFPKG
 
 

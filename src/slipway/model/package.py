@@ -57,6 +57,8 @@ class SoftwareImage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     min_ram: int | None = None
     size: int | None = None
     image_path: str | None = None
+    user_metadata: dict[str, Any] = {}
+    created_at: datetime | None = None  # when the package was onboarded
 
 
 class VnfPackage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):

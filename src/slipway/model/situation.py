@@ -6,6 +6,7 @@ import uuid
 from dataclasses import dataclass
 
 from slipway.model.descriptor import Descriptor, Flavour
+from slipway.model.grant import Granting
 from slipway.model.instance import Instance
 from slipway.model.machine import Found, Wanted
 from slipway.model.operation import OperationType
@@ -22,6 +23,7 @@ class Situation:
     found: Found
     files: frozenset[str] = frozenset()  # of the package, beside its VNFD: what parameters may name
     wanted: Wanted | None = None  # what the operation will have made of it; hooks plan with it
+    granting: Granting | None = None  # what an NFVO was asked and what it answered, where there is one
 
     def new_id(self, *names: str) -> str:
         """An id for something to be made: the same each time it is asked for, until the instance's record changes."""

@@ -13,7 +13,9 @@ from slipway.model.instance import Instance
 from slipway.store.summary import summary
 from slipway.store.tables import instances
 
-_WHOLE = select(instances.c.doc, instances.c.version, instances.c.created_at, instances.c.parameters)
+_WHOLE = select(
+    instances.c.doc, instances.c.project, instances.c.version, instances.c.created_at, instances.c.parameters
+)
 _ONE = _WHOLE.where(instances.c.id == bindparam("wanted"))
 
 
@@ -21,6 +23,7 @@ def insert(connection: Connection, instance: Instance) -> None:
     connection.execute(
         instances.insert().values(
             id=instance.vnf.id,
+            project=instance.project,
             version=instance.version,
             created_at=instance.created_at.timestamp(),
             **_changeable(instance),
@@ -75,7 +78,9 @@ def _changeable(instance: Instance) -> dict[str, Any]:
 
 def _instance(row: Any) -> Instance:
     created_at = datetime.fromtimestamp(row.created_at, UTC)
-    return Instance(vnf=row.doc, version=row.version, created_at=created_at, parameters=row.parameters)
+    return Instance(
+        vnf=row.doc, project=row.project, version=row.version, created_at=created_at, parameters=row.parameters
+    )
 
 
 def _not_found(instance_id: str) -> NotFound:

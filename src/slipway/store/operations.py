@@ -10,7 +10,9 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.errors import Conflict, LeaseLost, NotFound
+from slipway.model.grant import Granting
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.operation import RUNNING, CancelMode, Operation
 from slipway.store.columns import database_now
@@ -31,7 +33,9 @@ class Held:
     epoch: int
 
 
-def accept(connection: Connection, operation: Operation, vim: VimConnectionInfo | None) -> None:
+def accept(
+    connection: Connection, operation: Operation, vim: VimConnectionInfo | None, project: str = DEFAULT_PROJECT
+) -> None:
     """Begin an operation, or Conflict when the instance has one that has not ended. The database decides which."""
     try:
         with connection.begin_nested():
@@ -39,6 +43,7 @@ def accept(connection: Connection, operation: Operation, vim: VimConnectionInfo 
                 insert(operations),
                 {
                     "id": operation.id,
+                    "project": project,
                     "instance_id": operation.vnf_instance_id,
                     "operation": operation.operation.value,
                     "state": operation.operation_state.value,
@@ -83,9 +88,32 @@ def _one(connection: Connection, query: Select[Any], operation_id: str) -> Opera
     return operation
 
 
+def project_of(connection: Connection, operation_id: str) -> str:
+    project: str = connection.execute(select(operations.c.project).where(operations.c.id == operation_id)).scalar_one()
+    return project
+
+
 def vim_of(connection: Connection, operation_id: str) -> VimConnectionInfo | None:
     vim: VimConnectionInfo | None = connection.scalar(select(operations.c.vim).where(operations.c.id == operation_id))
     return vim
+
+
+def grant_of(connection: Connection, operation_id: str) -> Granting | None:
+    grant: Granting | None = connection.scalar(select(operations.c.grant).where(operations.c.id == operation_id))
+    return grant
+
+
+def keep_grant(
+    connection: Connection, operation: Operation, granting: Granting, vim: VimConnectionInfo | None
+) -> Operation:
+    """The operation, which is locked, was granted; `vim` is the one that it is to be on."""
+    granted = msgspec.structs.replace(operation, grant_id=granting.grant.id)
+    connection.execute(
+        update(operations)
+        .where(operations.c.id == operation.id)
+        .values(doc=granted, summary=summary(granted), grant=granting, vim=vim)
+    )
+    return granted
 
 
 def held_by(connection: Connection, instance_id: str) -> bool:

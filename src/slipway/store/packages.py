@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
-from sqlalchemy import JSON, ColumnElement, Connection, exists, or_, select, type_coerce
+from sqlalchemy import JSON, ColumnElement, Connection, ScalarSelect, and_, exists, or_, select, type_coerce
 from sqlalchemy.exc import IntegrityError
 
+from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.descriptor import Descriptor
 from slipway.model.errors import Conflict, NotFound, Unprocessable
 from slipway.model.operation import OperationType
@@ -18,34 +20,48 @@ _MOVES_TO = type_coerce(operations.c.doc, JSON)[("operationParams", "vnfdId")].a
 _MOVING = (operations.c.operation == OperationType.CHANGE_VNFPKG.value, HOLDS_INSTANCE)
 
 IN_USE: ColumnElement[bool] = or_(
-    exists().where(instances.c.vnfd_id == packages.c.vnfd_id).correlate(packages),
-    exists().where(*_MOVING, packages.c.vnfd_id == _MOVES_TO).correlate(packages),
+    exists()
+    .where(instances.c.vnfd_id == packages.c.vnfd_id, instances.c.project == packages.c.project)
+    .correlate(packages),
+    exists()
+    .where(*_MOVING, packages.c.vnfd_id == _MOVES_TO, operations.c.project == packages.c.project)
+    .correlate(packages),
 )
 
 _WHOLE = select(packages.c.doc, IN_USE.label("in_use"))
 
 
-def insert(connection: Connection, package: VnfPackage, descriptor: Descriptor | None = None) -> None:
+def insert(
+    connection: Connection,
+    package: VnfPackage,
+    descriptor: Descriptor | None = None,
+    project: str = DEFAULT_PROJECT,
+) -> None:
     if package.created_at is None:
         raise ValueError(f"package {package.id} has no created_at")
-    row = {"id": package.id, "created_at": package.created_at.timestamp(), "descriptor": descriptor}
+    row = {"id": package.id, "project": project, "created_at": package.created_at.timestamp()}
+    row |= {"descriptor": descriptor}
     try:
         with connection.begin_nested():
             connection.execute(packages.insert().values(**row, **_changeable(package)))
     except IntegrityError:
-        raise _taken(connection, package) from None
+        raise _taken(connection, package, project) from None
 
 
-def get(connection: Connection, package_id: str) -> VnfPackage:
-    row = connection.execute(_WHOLE.where(packages.c.id == package_id)).one_or_none()
+def get(connection: Connection, package_id: str, project: str | None = None) -> VnfPackage:
+    """Of one project, or of any."""
+    query = _WHOLE.where(packages.c.id == package_id)
+    if project is not None:
+        query = query.where(packages.c.project == project)
+    row = connection.execute(query).one_or_none()
     if row is None:
         raise _not_found(package_id)
     return _package(row)
 
 
-def get_by_vnfd(connection: Connection, vnfd_id: str, hold: bool = False) -> VnfPackage:
+def get_by_vnfd(connection: Connection, vnfd_id: str, hold: bool = False, project: str = DEFAULT_PROJECT) -> VnfPackage:
     """The package to make instances from: onboarded and enabled. `hold` it against deletion while you make one."""
-    query = _WHOLE.where(packages.c.vnfd_id == vnfd_id)
+    query = _WHOLE.where(_of(vnfd_id, project))
     row = connection.execute(query.with_for_update(read=True, of=packages) if hold else query).one_or_none()
     if row is None or row.doc.onboarding_state is not OnboardingState.ONBOARDED:
         raise Unprocessable(f"vnfdId: no onboarded VNF package has the VNFD {vnfd_id!r}. Upload one first.")
@@ -55,26 +71,39 @@ def get_by_vnfd(connection: Connection, vnfd_id: str, hold: bool = False) -> Vnf
     return package
 
 
-def descriptor(connection: Connection, vnfd_id: str) -> Descriptor:
+def descriptor(connection: Connection, vnfd_id: str, project: str = DEFAULT_PROJECT) -> Descriptor:
     """The VNFD as planners need it. Disabled packages have one, too: their instances live on."""
-    found: Descriptor | None = connection.scalar(select(packages.c.descriptor).where(packages.c.vnfd_id == vnfd_id))
+    found: Descriptor | None = connection.scalar(select(packages.c.descriptor).where(_of(vnfd_id, project)))
     if found is None:
         raise NotFound(f"No onboarded VNF package has the VNFD {vnfd_id!r}.")
     return found
 
 
-def files(connection: Connection, vnfd_id: str) -> frozenset[str]:
+def files(connection: Connection, vnfd_id: str, project: str = DEFAULT_PROJECT) -> frozenset[str]:
     """The files of a package that parameters may name. Of a disabled one, too."""
-    found: VnfPackage | None = connection.scalar(select(packages.c.doc).where(packages.c.vnfd_id == vnfd_id))
+    found: VnfPackage | None = connection.scalar(select(packages.c.doc).where(_of(vnfd_id, project)))
     return frozenset(artifact.artifact_path for artifact in found.additional_artifacts) if found else frozenset()
 
 
-def id_of(connection: Connection, vnfd_id: str) -> str:
+def project_of(connection: Connection, package_id: str) -> str:
+    project: str = connection.execute(select(packages.c.project).where(packages.c.id == package_id)).scalar_one()
+    return project
+
+
+def id_of(connection: Connection, vnfd_id: str, project: str = DEFAULT_PROJECT) -> str:
     """Of a disabled package, too: its instances live on."""
-    found: str | None = connection.scalar(select(packages.c.id).where(packages.c.vnfd_id == vnfd_id))
+    found: str | None = connection.scalar(select(packages.c.id).where(_of(vnfd_id, project)))
     if found is None:
         raise NotFound(f"No onboarded VNF package has the VNFD {vnfd_id!r}.")
     return found
+
+
+def ids_for(connection: Connection, instance_ids: Collection[str]) -> dict[str, str]:
+    """Which package each instance is made from. Of disabled packages, too."""
+    same = and_(instances.c.vnfd_id == packages.c.vnfd_id, instances.c.project == packages.c.project)
+    found = select(instances.c.id, packages.c.id.label("package_id")).join(packages, same)
+    rows = connection.execute(found.where(instances.c.id.in_(instance_ids)))
+    return {row.id: row.package_id for row in rows}
 
 
 def list_all(connection: Connection) -> list[VnfPackage]:
@@ -89,7 +118,7 @@ def update(connection: Connection, package: VnfPackage, descriptor: Descriptor |
         with connection.begin_nested():
             changed = connection.execute(packages.update().where(packages.c.id == package.id).values(**values))
     except IntegrityError:
-        raise _taken(connection, package) from None
+        raise _taken(connection, package, _project_of(package.id)) from None
     if changed.rowcount == 0:
         raise _not_found(package.id)
     return get(connection, package.id)
@@ -102,8 +131,12 @@ def delete(connection: Connection, package_id: str) -> None:
         package = get(connection, package_id)
         used_by = (
             select(instances.c.id)
-            .where(instances.c.vnfd_id == package.vnfd_id)
-            .union(select(operations.c.instance_id).where(*_MOVING, package.vnfd_id == _MOVES_TO))
+            .where(instances.c.vnfd_id == package.vnfd_id, instances.c.project == _project_of(package_id))
+            .union(
+                select(operations.c.instance_id).where(
+                    *_MOVING, package.vnfd_id == _MOVES_TO, operations.c.project == _project_of(package_id)
+                )
+            )
             .limit(3)
         )
         some = ", ".join(connection.scalars(used_by))
@@ -124,8 +157,20 @@ def _not_found(package_id: str) -> NotFound:
     return NotFound(f"There is no VNF package {package_id}.")
 
 
-def _taken(connection: Connection, package: VnfPackage) -> Conflict:
-    other = connection.scalar(select(packages.c.id).where(packages.c.vnfd_id == package.vnfd_id))
+def _of(vnfd_id: str, project: str) -> ColumnElement[bool]:
+    return and_(packages.c.vnfd_id == vnfd_id, packages.c.project == project)
+
+
+def _project_of(package_id: str) -> ScalarSelect[str]:
+    return select(packages.c.project).where(packages.c.id == package_id).scalar_subquery()
+
+
+def _taken(connection: Connection, package: VnfPackage, project: str | ScalarSelect[str]) -> Conflict:
+    other = connection.scalar(
+        select(packages.c.id).where(
+            packages.c.vnfd_id == package.vnfd_id, packages.c.id != package.id, packages.c.project == project
+        )
+    )
     if other is None:
         return Conflict(f"There is a VNF package {package.id} already.")
     return Conflict(

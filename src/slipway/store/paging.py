@@ -48,16 +48,20 @@ def list_documents(
     marker: str | None = None,
     limit: int | None = None,
     without: Sequence[str] = (),
+    project: str | None = None,
 ) -> Page:
     """Documents of a table in its order: operations newest first, all others oldest first.
 
-    No `limit` means no pages. `without` names top-level attributes that the database leaves out.
+    Those of one `project`, or of all. No `limit` means no pages. `without` names top-level attributes that the database
+    leaves out.
     """
     resource = RESOURCES[table.name]
     if limit is not None and not 1 <= limit <= LARGEST:
         raise BadRequest(f"A page can have 1 to {LARGEST} entries, not {limit}.")
     rows = select(resource.document(connection.dialect, tuple(without)).label("document"))
     rows = rows.order_by(*(column.desc() if resource.newest_first else column.asc() for column in _key(resource)))
+    if project is not None:
+        rows = rows.where(table.c.project == project)
     if (fits := condition(resource, filters, connection.dialect)) is not None:
         rows = rows.where(fits)
     purpose = f"{table.name} {render(filters)}"

@@ -12,9 +12,10 @@ from slipway.model.attributes import Attribute, attributes_of
 from slipway.model.instance import VnfInstance
 from slipway.model.operation import Operation
 from slipway.model.package import UsageState, VnfPackage
+from slipway.model.subscription import Subscription
 from slipway.model.vim import Vim
 from slipway.store.packages import IN_USE
-from slipway.store.tables import instances, operations, packages, vims
+from slipway.store.tables import instances, operations, packages, subscriptions, vims
 
 USAGE_STATE: ColumnElement[str] = case((IN_USE, UsageState.IN_USE.value), else_=UsageState.NOT_IN_USE.value)
 
@@ -80,6 +81,14 @@ RESOURCES = {
                 "vnfdId": packages.c.vnfd_id,
                 "usageState": USAGE_STATE,
                 "createdAt": packages.c.created_at,
+            },
+        ),
+        Resource(
+            subscriptions, Subscription, subscriptions.c.created_at, False,
+            {
+                "id": subscriptions.c.id,
+                "interface": subscriptions.c.interface,
+                "createdAt": subscriptions.c.created_at,
             },
         ),
         Resource(

@@ -19,15 +19,18 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    UniqueConstraint,
     text,
 )
 
 from slipway.model.descriptor import Descriptor
+from slipway.model.grant import Granting
 from slipway.model.instance import VimConnectionInfo, VnfInstance
 from slipway.model.machine import Outcome
 from slipway.model.operation import HOLDING, RUNNING, Operation
 from slipway.model.package import VnfPackage
 from slipway.model.plan import Effect
+from slipway.model.subscription import Subscription
 from slipway.model.vim import Vim
 from slipway.store.columns import Document
 
@@ -47,10 +50,13 @@ def _in_states(states: frozenset[Any]) -> Any:
 
 HOLDS_INSTANCE = _in_states(HOLDING)  # of operations; in these very words, because an index knows them
 
+PROJECT = 64  # characters of a project's name
+
 instances = Table(
     "instances",
     metadata,
     Column("id", String(36), primary_key=True),
+    Column("project", String(PROJECT), nullable=False),
     Column("name", String(255)),
     Column("vnfd_id", String(255), nullable=False),
     Column("state", String(32), nullable=False),
@@ -60,6 +66,7 @@ instances = Table(
     Column("summary", Text, nullable=False),  # what a list shows of it
     Column("parameters", Document(dict[str, Any]), nullable=False),
     Index(None, "created_at", "id"),
+    Index(None, "project", "created_at", "id"),
     Index(None, "name"),
     Index(None, "vnfd_id"),
 )
@@ -68,6 +75,7 @@ operations = Table(
     "operations",
     metadata,
     Column("id", String(36), primary_key=True),
+    Column("project", String(PROJECT), nullable=False),  # that of its instance
     Column("instance_id", String(36), nullable=False),
     Column("operation", String(32), nullable=False),
     Column("state", String(32), nullable=False),
@@ -75,12 +83,14 @@ operations = Table(
     Column("doc", Document(Operation), nullable=False),
     Column("summary", Text, nullable=False),  # what a list shows of it
     Column("vim", Document(VimConnectionInfo)),
+    Column("grant", Document(Granting)),  # what an NFVO was asked and what it answered
     Column("planned", Boolean, nullable=False),
     Column("cancel_mode", String(16)),
     # Who runs it. Each claim raises the epoch; a write with an old epoch is refused (engine/journal.py).
     Column("worker_id", String(64)),
     Column("epoch", Integer, nullable=False),
     Index(None, "started_at", "id"),
+    Index(None, "project", "started_at", "id"),
     Index(None, "instance_id"),
     Index("uq_operations_one_at_a_time", "instance_id", unique=True, sqlite_where=HOLDS_INSTANCE,
           postgresql_where=HOLDS_INSTANCE),
@@ -118,12 +128,14 @@ vims = Table(
     "vims",
     metadata,
     Column("id", String(36), primary_key=True),
-    Column("name", String(255), nullable=False, unique=True),
+    Column("project", String(PROJECT), nullable=False),
+    Column("name", String(255), nullable=False),
     Column("vim_type", String(64), nullable=False),
     Column("is_default", Boolean, nullable=False),
     Column("created_at", Float, nullable=False),
     Column("doc", Document(Vim), nullable=False),
-    Index("uq_vims_one_default", "is_default", unique=True, sqlite_where=text("is_default"),
+    UniqueConstraint("project", "name"),
+    Index("uq_vims_one_default", "project", unique=True, sqlite_where=text("is_default"),
           postgresql_where=text("is_default")),
 )  # fmt: skip
 
@@ -131,10 +143,12 @@ packages = Table(
     "packages",
     metadata,
     Column("id", String(36), primary_key=True),
-    Column("vnfd_id", String(255), unique=True),
+    Column("project", String(PROJECT), nullable=False),
+    Column("vnfd_id", String(255)),
     Column("created_at", Float, nullable=False),
     Column("doc", Document(VnfPackage), nullable=False),
     Column("descriptor", Document(Descriptor)),
+    UniqueConstraint("project", "vnfd_id"),
     Index(None, "created_at", "id"),
 )
 
@@ -147,4 +161,45 @@ secrets = Table(
     Column("key_id", String(16), nullable=False),  # which key of the key file opens it
     Column("ciphertext", LargeBinary, nullable=False),
     Index(None, "owner"),
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("name", String(255), nullable=False),
+    Column("role", String(16), nullable=False),
+    Column("project", String(PROJECT)),  # none: all of them
+    Column("digest", String(64), nullable=False, unique=True),  # of the token, which nobody can read again
+    Column("created_at", Float, nullable=False),
+)
+
+subscriptions = Table(
+    "subscriptions",
+    metadata,
+    Column("id", String(36), primary_key=True),
+    Column("project", String(PROJECT), nullable=False),
+    Column("interface", String(16), nullable=False),  # what it is about, and in which version: model/subscription.py
+    Column("created_at", Float, nullable=False),
+    Column("doc", Document(Subscription), nullable=False),
+    # Whose turn it is to deliver, and until when: one worker at a time, so that order holds.
+    Column("worker_id", String(64)),
+    Column("lease_until", Float),
+    Column("retry_at", Float),  # not before: the subscriber did not answer
+    Column("failures", Integer, nullable=False),  # in a row
+    Column("last_error", Text),
+    Column("given_up", Integer, nullable=False),  # notifications that were never delivered
+    Column("delivered", Integer, nullable=False),
+    Index(None, "project", "interface"),
+)
+
+notifications = Table(
+    "notifications",
+    metadata,
+    Column("position", Integer, primary_key=True, autoincrement=True),  # the order in which they are delivered
+    Column("id", String(36), nullable=False),
+    Column("subscription_id", String(36), ForeignKey("subscriptions.id", ondelete="CASCADE"), nullable=False),
+    Column("created_at", Float, nullable=False),
+    Column("body", Text, nullable=False),
+    Index(None, "subscription_id", "position"),
 )

@@ -1,13 +1,14 @@
-"""Registered VIMs. At most one is the default; an index holds that, whoever writes at the same time."""
+"""Registered VIMs. At most one of a project is the default; an index holds that, whoever writes at the same time."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, select
 from sqlalchemy.exc import IntegrityError
 
+from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.errors import Conflict, NotFound
 from slipway.model.vim import Vim
 from slipway.store.tables import vims
@@ -17,27 +18,31 @@ def insert(connection: Connection, vim: Vim) -> None:
     _make_way(connection, vim)
     try:
         with connection.begin_nested():
-            row = {"id": vim.id, "created_at": vim.created_at.timestamp()}
+            row = {"id": vim.id, "project": vim.project, "created_at": vim.created_at.timestamp()}
             connection.execute(vims.insert().values(**row, **_changeable(vim)))
     except IntegrityError:
         raise _taken(connection, vim) from None
 
 
-def get(connection: Connection, vim_id: str) -> Vim:
-    vim: Vim | None = connection.scalar(select(vims.c.doc).where(vims.c.id == vim_id))
+def get(connection: Connection, vim_id: str, project: str | None = None) -> Vim:
+    """Of a project, or of any."""
+    vim: Vim | None = connection.scalar(_within(project, select(vims.c.doc).where(vims.c.id == vim_id)))
     if vim is None:
         raise NotFound(f"There is no VIM {vim_id}.")
     return vim
 
 
-def get_by_name(connection: Connection, name_or_id: str) -> Vim:
-    """By id first, so that nobody can take over a VIM by naming another one after its id."""
-    either = select(vims.c.doc).where((vims.c.id == name_or_id) | (vims.c.name == name_or_id))
-    vim: Vim | None = connection.scalar(either.order_by((vims.c.id == name_or_id).desc()))
-    if vim is None:
-        known = ", ".join(connection.scalars(select(vims.c.name).order_by(vims.c.name).limit(10))) or "none"
+def get_by_name(connection: Connection, name_or_id: str, project: str | None = None) -> Vim:
+    """Of a project, or of any. By id first, so that nobody can take over a VIM by naming another one after its id."""
+    either = _within(project, select(vims.c.doc).where((vims.c.id == name_or_id) | (vims.c.name == name_or_id)))
+    found: list[Vim] = list(connection.scalars(either.order_by((vims.c.id == name_or_id).desc()).limit(2)))
+    if len(found) > 1 and found[0].id != name_or_id:
+        raise Conflict(f"The name {name_or_id!r} is that of VIMs of several projects. Give the VIM's id.")
+    if not found:
+        names = _within(project, select(vims.c.name).order_by(vims.c.name).limit(10))
+        known = ", ".join(connection.scalars(names)) or "none"
         raise NotFound(f"There is no VIM with the id or name {name_or_id!r}; registered are: {known}.")
-    return vim
+    return found[0]
 
 
 def hold(connection: Connection, vim_id: str) -> None:
@@ -50,8 +55,20 @@ def list_all(connection: Connection) -> list[Vim]:
     return list(connection.scalars(select(vims.c.doc).order_by(vims.c.created_at, vims.c.id)))
 
 
-def default(connection: Connection) -> Vim | None:
-    vim: Vim | None = connection.scalar(select(vims.c.doc).where(vims.c.is_default))
+def matching(
+    connection: Connection, vim_id: str | None = None, name: str | None = None, project: str | None = None
+) -> list[Vim]:
+    """In the order of their registration; all of them when neither is given. Of a project, or of any."""
+    query = _within(project, select(vims.c.doc).order_by(vims.c.created_at, vims.c.id))
+    if vim_id is not None:
+        query = query.where(vims.c.id == vim_id)
+    if name is not None:
+        query = query.where(vims.c.name == name)
+    return list(connection.scalars(query))
+
+
+def default(connection: Connection, project: str = DEFAULT_PROJECT) -> Vim | None:
+    vim: Vim | None = connection.scalar(select(vims.c.doc).where(vims.c.is_default, vims.c.project == project))
     return vim
 
 
@@ -72,11 +89,16 @@ def delete(connection: Connection, vim_id: str) -> None:
         raise NotFound(f"There is no VIM {vim_id}.")
 
 
+def _within(project: str | None, query: Select[Any]) -> Select[Any]:
+    return query if project is None else query.where(vims.c.project == project)
+
+
 def _make_way(connection: Connection, vim: Vim) -> None:
     """A new default ends the old one's time."""
     if not vim.is_default:
         return
-    for other in connection.scalars(select(vims.c.doc).where(vims.c.is_default, vims.c.id != vim.id)).all():
+    others = select(vims.c.doc).where(vims.c.is_default, vims.c.project == vim.project, vims.c.id != vim.id)
+    for other in connection.scalars(others).all():
         former = msgspec.structs.replace(other, is_default=False)
         connection.execute(vims.update().where(vims.c.id == former.id).values(**_changeable(former)))
 
@@ -86,7 +108,9 @@ def _changeable(vim: Vim) -> dict[str, Any]:
 
 
 def _taken(connection: Connection, vim: Vim) -> Conflict:
-    other = connection.scalar(select(vims.c.id).where(vims.c.name == vim.name, vims.c.id != vim.id))
+    other = connection.scalar(
+        select(vims.c.id).where(vims.c.name == vim.name, vims.c.project == vim.project, vims.c.id != vim.id)
+    )
     if other is not None:
         return Conflict(f"VIM {other} has the name {vim.name!r} already. Choose another name.")
     if connection.scalar(select(vims.c.id).where(vims.c.id == vim.id)) is not None and not vim.is_default:

@@ -1,0 +1,138 @@
+"""What an NFVO is asked for an operation: the difference between the record and what is wanted.
+
+Pure, and from the record alone: asked again after a crash, it is the same question with the same ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from slipway.lcm.vim_choice import key_of
+from slipway.model.grant import (
+    ConstraintResource,
+    GrantRequest,
+    IdType,
+    PlacementConstraint,
+    ResourceDefinition,
+    ResourceType,
+)
+from slipway.model.instance import InstantiatedVnfInfo, ResourceHandle, VnfcResourceInfo
+from slipway.model.machine import Machine, Wanted
+from slipway.model.operation import Operation, OperationType
+from slipway.model.requests import ChangePackageRequest, InstantiateRequest
+from slipway.model.secrets import redact
+from slipway.model.situation import Situation
+
+Definitions = tuple[ResourceDefinition, ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    add: Definitions
+    remove: Definitions
+    update: Definitions
+
+
+def grant_request(situation: Situation, wanted: Wanted, operation: Operation, base_url: str) -> GrantRequest:
+    """Without secrets: in a stored request these are references, and those are left out."""
+    vnf, request = situation.instance.vnf, situation.request
+    change = difference(situation, wanted)
+    level = None
+    if isinstance(request, InstantiateRequest):
+        level = situation.flavour.level(request.instantiation_level_id).name or None
+    place = f"{base_url.rstrip('/')}/vnflcm/v2"
+    return GrantRequest(
+        vnf_instance_id=vnf.id,
+        vnf_lcm_op_occ_id=operation.id,
+        vnfd_id=vnf.vnfd_id,
+        dst_vnfd_id=request.vnfd_id if isinstance(request, ChangePackageRequest) else None,
+        flavour_id=situation.flavour.id,
+        instantiation_level_id=level,
+        operation=operation.operation,
+        is_automatic_invocation=operation.is_automatic_invocation,
+        add_resources=change.add,
+        remove_resources=change.remove,
+        update_resources=change.update,
+        placement_constraints=tuple(_constraints(situation, wanted)),
+        additional_params=redact(getattr(request, "additional_params", {})),
+        links={
+            "vnfLcmOpOcc": {"href": f"{place}/vnf_lcm_op_occs/{operation.id}"},
+            "vnfInstance": {"href": f"{place}/vnf_instances/{vnf.id}"},
+        },
+    )
+
+
+def difference(situation: Situation, wanted: Wanted) -> Difference:
+    """What stays and holds other ports or volumes than before is updated; so is all that another package describes."""
+    info = situation.instance.vnf.instantiated_vnf_info
+    there = {one.id: one for one in _standing(info, key_of(situation.instance.vnf))} if info else {}
+    then = {one.id: one for one in _wanted(wanted)}
+    held = {vnfc.id: _holdings(vnfc) for vnfc in info.vnfc_resource_info} if info else {}
+    described_anew = situation.operation is OperationType.CHANGE_VNFPKG
+    return Difference(
+        add=tuple(one for id_, one in then.items() if id_ not in there),
+        remove=tuple(one for id_, one in there.items() if id_ not in then),
+        update=tuple(
+            there[machine.id]
+            for machine in wanted.machines
+            if machine.id in there and (described_anew or _holdings(machine) != held[machine.id])
+        ),
+    )
+
+
+def _wanted(wanted: Wanted) -> Iterator[ResourceDefinition]:
+    for machine in wanted.machines:
+        yield _definition(machine.id, ResourceType.COMPUTE, machine.vdu)
+        for port in machine.ports:
+            yield _definition(port.id, ResourceType.LINKPORT, port.name)
+        for volume in machine.volumes:
+            yield _definition(volume.id, ResourceType.STORAGE, volume.name)
+    for network in wanted.networks:
+        yield _definition(network.id, ResourceType.VL, network.name)
+
+
+def _standing(info: InstantiatedVnfInfo, vim_key: str) -> Iterator[ResourceDefinition]:
+    for vnfc in info.vnfc_resource_info:
+        yield _definition(vnfc.id, ResourceType.COMPUTE, vnfc.vdu_id, vnfc.compute_resource)
+        for cp in vnfc.vnfc_cp_info:
+            handle = ResourceHandle(resource_id=cp.metadata["resourceId"], vim_connection_id=vim_key)
+            yield _definition(cp.id, ResourceType.LINKPORT, cp.cpd_id, handle)
+    for storage in info.virtual_storage_resource_info:
+        yield _definition(storage.id, ResourceType.STORAGE, storage.virtual_storage_desc_id, storage.storage_resource)
+    for link in info.vnf_virtual_link_resource_info:
+        yield _definition(link.id, ResourceType.VL, link.vnf_virtual_link_desc_id, link.network_resource)
+
+
+def _definition(
+    id_: str, kind: ResourceType, template: str, resource: ResourceHandle | None = None
+) -> ResourceDefinition:
+    return ResourceDefinition(id=id_, type=kind, resource_template_id=template, resource=resource)
+
+
+def _holdings(one: Machine | VnfcResourceInfo) -> set[str]:
+    if isinstance(one, Machine):
+        return {*(port.id for port in one.ports), *(volume.id for volume in one.volumes)}
+    return {*(cp.id for cp in one.vnfc_cp_info), *one.storage_resource_ids}
+
+
+def _constraints(situation: Situation, wanted: Wanted) -> Iterator[PlacementConstraint]:
+    """The affinity rules that something new falls under."""
+    info = situation.instance.vnf.instantiated_vnf_info
+    there = {vnfc.id: vnfc.compute_resource for vnfc in info.vnfc_resource_info} if info else {}
+    for rule in situation.flavour.placement:
+        members = [machine.id for machine in wanted.machines if machine.vdu in rule.targets]
+        if len(members) > 1 and not all(member in there for member in members):
+            yield PlacementConstraint(
+                affinity_or_anti_affinity="ANTI_AFFINITY" if rule.apart else "AFFINITY",
+                scope=rule.scope.upper(),
+                resource=tuple(_constrained(member, there.get(member)) for member in members),
+            )
+
+
+def _constrained(id_: str, there: ResourceHandle | None) -> ConstraintResource:
+    if there is None:
+        return ConstraintResource(id_type=IdType.GRANT, resource_id=id_)
+    return ConstraintResource(
+        id_type=IdType.RES_MGMT, resource_id=there.resource_id, vim_connection_id=there.vim_connection_id
+    )

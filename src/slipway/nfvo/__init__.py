@@ -1,0 +1,1 @@
+"""The NFVO: who has to agree before an operation touches anything."""
