@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import os
 import zipfile
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -14,6 +13,8 @@ from typing import Any
 import pytest
 
 from slipway.api.application import make_app
+from slipway.lcm.incoming import Incoming
+from slipway.lcm.package_records import begin
 from slipway.store.database import Database
 from tests.unit.api.world import BASE_URL, PACKAGES, TOKEN, World, a_world, sample_csar
 
@@ -151,24 +152,42 @@ async def test_a_killed_upload_is_mended_at_the_next_start(world: World) -> None
         started.set()
         await never.wait()
 
-    upload = asyncio.create_task(world.services.onboarding.upload(package_id, stalled()))
+    onboarding = world.services.onboarding
+    upload = asyncio.create_task(onboarding.upload(package_id, stalled()))
     await started.wait()
     await world.call("DELETE", where, 409)
-    orphan = world.directory / "packages" / "0000.csar"
-    orphan.touch()
-    await world.services.onboarding.recover(alone=False)
-    assert (await world.call("GET", where, 200)).json()["onboardingState"] == "UPLOADING", "somebody may be at it"
-    old = world.directory / "packages" / f".incoming-{package_id}"
-    os.utime(old, (0, 0))
-    await world.services.onboarding.recover(alone=False)
+    (world.directory / "packages" / "0000.csar").touch()
+    (world.directory / "packages" / ".incoming-0000").touch()
+    await onboarding.recover()
+    assert (await world.call("GET", where, 200)).json()["onboardingState"] == "UPLOADING", "somebody is at it"
+    incoming = f".incoming-{package_id}"
+    assert left_behind(world) == [incoming]
+    (world.directory / "packages" / incoming).unlink()  # as it is for others when its process is gone
+    (world.directory / "packages" / f"{package_id}.csar").touch()
+    await onboarding.recover()
     shown = (await world.call("GET", where, 200)).json()
     assert shown["onboardingState"] == "CREATED"
     assert "again" in shown["onboardingFailureDetails"]["detail"]
     assert left_behind(world) == []
     upload.cancel()
     await asyncio.gather(upload, return_exceptions=True)
-    await world.services.onboarding.recover(alone=True)
+    await onboarding.recover()
     await world.call("DELETE", where, 204)
+
+
+async def test_what_a_dead_process_left_is_taken_over_without_a_restart(world: World) -> None:
+    content = sample_csar(world.directory).read_bytes()
+    for method in ("PUT", "DELETE"):
+        where = await created(world)
+        package_id = where.rsplit("/", 1)[1]
+        with await world.services.database.write(begin, package_id, Incoming(world.directory / "packages")):
+            await world.call("DELETE", where, 409)
+        if method == "DELETE":
+            await world.call("DELETE", where, 204)
+        else:
+            await world.call("PUT", f"{where}/package_content", 202, content=content, headers=ZIP)
+            assert (await world.call("GET", where, 200)).json()["onboardingState"] == "ONBOARDED"
+    assert len(left_behind(world)) == 1
 
 
 async def test_content_comes_whole_or_in_part(world: World) -> None:

@@ -13,7 +13,7 @@ from litestar.types import Receive, Send
 from slipway.model.errors import RangeNotSatisfiable
 
 CHUNK = 256 * 1024
-_RANGE = re.compile(r"bytes=(\d*)-(\d*)")
+_RANGE = re.compile(r"bytes=([0-9]{0,19})-([0-9]{0,19})")
 
 
 class FileReply(ASGIResponse):
@@ -22,13 +22,12 @@ class FileReply(ASGIResponse):
     def __init__(
         self, open_file: Callable[[], io.BufferedReader], size: int, media_type: str, wanted: str | None
     ) -> None:
-        start, end = read_range(wanted, size) if wanted else (0, size)
-        headers = {"Accept-Ranges": "bytes"}
-        if partial := wanted is not None and (start, end) != (0, size):
+        part = read_range(wanted, size) if wanted else None
+        start, end = part or (0, size)
+        headers = {"Accept-Ranges": "bytes", "Content-Type": media_type}  # Litestar would add a charset to some
+        if part:
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
-        super().__init__(
-            content_length=end - start, status_code=206 if partial else 200, headers=headers, media_type=media_type
-        )
+        super().__init__(content_length=end - start, status_code=206 if part else 200, headers=headers)
         self._open, self._start, self._left = open_file, start, end - start
 
     async def send_body(self, send: Send, receive: Receive) -> None:
@@ -46,18 +45,18 @@ class FileReply(ASGIResponse):
             file.close()
 
 
-def read_range(header: str, size: int) -> tuple[int, int]:
-    """(start, end) of a single range. What is no such range is ignored, as RFC 9110 wants it."""
+def read_range(header: str, size: int) -> tuple[int, int] | None:
+    """(start, end) of a single range. What is no such range, or more than one, is ignored, as RFC 9110 has it."""
     match = _RANGE.fullmatch(header.strip())
     if match is None or match[0] == "bytes=-":
-        return 0, size
+        return None
     first, last = match[1], match[2]
     if not first:
         start, end = max(0, size - int(last)), size
     else:
         start, end = int(first), min(size, int(last) + 1) if last else size
         if last and int(last) < start:
-            return 0, size
+            return None
     if start >= size:
         raise RangeNotSatisfiable(f"Range {header[:100]!r} is outside of the {size} bytes there are.", size)
     return start, end

@@ -11,6 +11,7 @@ from slipway.cli.assignments import assignments
 from slipway.cli.errors import CliError, NotReachable, Refused
 from slipway.cli.lookup import NAMED, find_package
 from slipway.cli.output import Output, facts, short_time, table
+from slipway.cli.package_source import from_file, from_url
 from slipway.cli.paths import PACKAGES, inside
 from slipway.cli.session import Session, command
 
@@ -52,21 +53,37 @@ def check(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE",
 @command(app, "upload", example="slipway package upload cluster.csar --name cluster")
 def upload(
     session: Session,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The CSAR.")],
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE]", help="The CSAR; with --from an empty package to fill, if not a new one."),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="A name to call it by afterwards.")] = None,
     data: Annotated[list[str] | None, typer.Option(metavar="KEY=VALUE", help="User defined data; repeatable.")] = None,
+    source: Annotated[
+        str | None, typer.Option("--from", metavar="URL", help="Where the server gets the CSAR, instead of a file.")
+    ] = None,
+    user: Annotated[str | None, typer.Option(help="Who the server is there; with --from.")] = None,
+    password_file: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="That user's password; or FILE is -, to be asked.")
+    ] = None,
 ) -> None:
     """Create a package, upload its content and wait until it can be used. A refused one is removed again."""
-    if not file.is_file():
-        raise typer.BadParameter(f"there is no file {file}.", param_hint="FILE")
     own = assignments(data, "--data") | ({"name": name} if name else {})
-    package = session.client.post(PACKAGES, {"userDefinedData": own} if own else {}).body
+    begin = from_file(what, user, password_file) if source is None else from_url(source, user, password_file)
+    filled = what if source else None
+    if filled and own:
+        raise typer.BadParameter("the package is there already.", param_hint="--name" if name else "--data")
+    if filled:
+        package = find_package(session.client, filled)
+    else:
+        package = session.client.post(PACKAGES, {"userDefinedData": own} if own else {}).body
     path = inside(PACKAGES, package["id"])
     try:
-        session.client.upload(f"{path}/package_content", file)
+        begin(session, path)
         package = _onboarded(session, path)
     except (Refused, KeyboardInterrupt):
-        _remove_quietly(session, path)
+        if not filled:
+            _remove_quietly(session, path)
         raise
     except NotReachable:
         session.output.note(f"Look at it when the server is back: slipway package show {package['id']}")

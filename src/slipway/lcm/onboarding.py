@@ -1,44 +1,48 @@
 """VNF packages from an empty record to an enabled VNFD, and away again.
 
-Content arrives in `.incoming-<id>` and becomes `<id>.csar` in the transaction that makes the package ONBOARDED, so a
-process killed at any moment leaves a whole package or none. `recover` mends the record that such a process left.
+Content arrives in a file of its own (incoming.py) and becomes `<id>.csar` in the transaction that makes the package
+ONBOARDED, so a process killed at any moment leaves a whole package or none. `recover` mends the record that it left.
 """
 
 from __future__ import annotations
 
 import asyncio
 import io
+import logging
 import os
-import time
+import re
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from cryptography import x509
-from msgspec.structs import replace
-from sqlalchemy import Connection, select
+from msgspec import UNSET, UnsetType
 
+from slipway.lcm import package_records as records
+from slipway.lcm.incoming import Incoming
+from slipway.lcm.package_download import Bounds, Source, check_source, download
+from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.clock import utcnow
 from slipway.model.errors import Conflict, NotFound, PackageError, ProblemDetails, SlipwayError
 from slipway.model.merge import merge_patch
 from slipway.model.package import OnboardingState, OperationalState, UsageState, VnfPackage
+from slipway.outside.guard import Guard
 from slipway.package.limits import DEFAULT_LIMITS, Limits
-from slipway.package.meta import TOSCA_META, read_meta
-from slipway.package.reader import Package, open_csar, open_member, read_package
+from slipway.package.reader import Package, manifest_of, open_member, read_package, size_of, vnfd_of
 from slipway.package.signature import UnsignedPolicy
-from slipway.package.tosca.files import read_files
-from slipway.store import packages, tables
+from slipway.store import packages
 from slipway.store.database import Database
 
 WRITTEN_AT_ONCE = 1024 * 1024
-ABANDONED_AFTER = 3600.0  # seconds without a byte, where other processes may be uploading
-
-INCOMING = ".incoming-"
+DOWNLOADS_AT_ONCE = 8
 CONTENT = ".csar"
-UNFINISHED = frozenset({OnboardingState.UPLOADING, OnboardingState.PROCESSING})
+
+log = logging.getLogger(__name__)
+_MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -59,15 +63,24 @@ class Onboarding:
         policy: UnsignedPolicy = UnsignedPolicy.ACCEPT,
         trust: Sequence[x509.Certificate] = (),
         limits: Limits = DEFAULT_LIMITS,
+        check: Callable[[Package], None] = lambda package: None,
+        guard: Guard | None = None,
+        bounds: Bounds | None = None,
     ) -> None:
         package_dir.mkdir(parents=True, exist_ok=True)
         self._database = database
         self._dir = package_dir
+        self._incoming = Incoming(package_dir)
         self._policy = policy
         self._trust = tuple(trust)
         self._limits = limits
+        self._check = check  # PackageError for what is no fault of the package itself, but can't be used here
+        self._guard = guard or Guard()
+        self._bounds = bounds or Bounds()  # of what is fetched
+        self._slots = asyncio.Semaphore(DOWNLOADS_AT_ONCE)
+        self._fetching: set[asyncio.Task[None]] = set()
 
-    async def create(self, user_defined_data: dict[str, Any]) -> VnfPackage:
+    async def create(self, user_defined_data: dict[str, Any], project: str = DEFAULT_PROJECT) -> VnfPackage:
         package = VnfPackage(
             id=str(uuid.uuid4()),
             onboarding_state=OnboardingState.CREATED,
@@ -76,39 +89,50 @@ class Onboarding:
             user_defined_data=merge_patch({}, user_defined_data),
             created_at=utcnow(),
         )
-        await self._database.write(packages.insert, package)
+        await self._database.write(packages.insert, package, project=project)
         return package
 
     async def get(self, package_id: str) -> VnfPackage:
         return await self._database.read(packages.get, package_id)
 
     async def modify(
-        self, package_id: str, operational_state: OperationalState | None, user_defined_data: dict[str, Any] | None
+        self,
+        package_id: str,
+        operational_state: OperationalState | None = None,
+        user_defined_data: dict[str, Any] | UnsetType | None = UNSET,
     ) -> VnfPackage:
-        """None leaves as it is; user data are merged."""
-        return await self._database.write(_modify, package_id, operational_state, user_defined_data)
+        """What is not given stays; user data are merged, and None removes them."""
+        return await self._database.write(records.modify, package_id, operational_state, user_defined_data)
 
     async def delete(self, package_id: str) -> None:
-        await self._database.write(_delete, package_id)
+        await self._database.write(records.delete, package_id, self._incoming)
         await asyncio.to_thread(self._content(package_id).unlink, missing_ok=True)
 
     async def upload(self, package_id: str, chunks: AsyncIterator[bytes]) -> VnfPackage:
         """Store the content, check it, and enable the package. What is wrong with the content stands in the record;
         what went wrong on the way here is raised, too.
         """
-        await self._database.write(_begin, package_id)
-        incoming = self._dir / f"{INCOMING}{package_id}"
-        try:
-            await _store(incoming, chunks)
-            await self._database.write(_enter, package_id, OnboardingState.PROCESSING)
-            package = await asyncio.to_thread(self._read, incoming)
-            return await self._database.write(self._finish, package_id, package, incoming)
-        except (PackageError, Conflict) as refused:
-            return await self._given_up(package_id, incoming, refused.problem)
-        except BaseException as error:
-            broken_off = ProblemDetails(500, "The upload ended early. Repeat it.", "Upload broken off")
-            await self._given_up(package_id, incoming, error.problem if isinstance(error, SlipwayError) else broken_off)
-            raise
+        file = await self._database.write(records.begin, package_id, self._incoming)
+        return await self._onboard(package_id, file, chunks)
+
+    async def fetch(self, package_id: str, source: Source) -> None:
+        """Begin to get the content from elsewhere. Whatever goes wrong from now on stands in the record."""
+        await check_source(self._guard, source)
+        file = await self._database.write(records.begin, package_id, self._incoming)
+        task = asyncio.create_task(self._fetch(package_id, file, source), name=f"fetch {package_id}")
+        self._fetching.add(task)
+        task.add_done_callback(self._fetching.discard)
+
+    async def close(self) -> None:
+        """End what is being fetched: those packages are CREATED again, and say why."""
+        ending = list(self._fetching)
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
+
+    async def recover(self) -> None:
+        """At the start of a process: give up what others left unfinished, and remove files that belong to nothing."""
+        await self._database.write(records.recover, self._incoming, self._dir, CONTENT)
 
     async def content(self, package_id: str) -> Path:
         """The file as it was uploaded."""
@@ -119,10 +143,10 @@ class Onboarding:
 
     async def vnfd(self, package_id: str) -> dict[str, bytes]:
         """The files of the VNFD by path, the entry file first."""
-        return await asyncio.to_thread(self._vnfd, await self.content(package_id))
+        return await asyncio.to_thread(vnfd_of, await self.content(package_id), self._limits)
 
     async def manifest(self, package_id: str) -> bytes:
-        content = await asyncio.to_thread(self._manifest, await self.content(package_id))
+        content = await asyncio.to_thread(manifest_of, await self.content(package_id), self._limits)
         if content is None:
             raise NotFound(f"VNF package {package_id} has no manifest.")
         return content
@@ -131,158 +155,76 @@ class Onboarding:
         """One file, if the record of the package names it."""
         path = await self.content(package_id)
         package = await self.get(package_id)
-        sizes = {one.artifact_path: one.size_bytes for one in package.additional_artifacts}
         types = {one.artifact_path: one.media_type for one in package.additional_artifacts}
-        sizes |= {one.image_path: one.size for one in package.software_images if one.image_path and one.size}
-        if name not in sizes:
+        types |= {one.image_path: None for one in package.software_images if one.image_path}
+        if name not in types:
             raise NotFound(f"VNF package {package_id} has no artifact {name!r}.")
-        media_type = types.get(name) or "application/octet-stream"
-        return ArtifactContent(partial(open_member, path, name, self._limits), sizes[name], media_type)
+        size = await asyncio.to_thread(size_of, path, name, self._limits)
+        declared = types[name] or ""  # by the package: it may say anything
+        media_type = declared if _MEDIA_TYPE.fullmatch(declared) else "application/octet-stream"
+        return ArtifactContent(partial(open_member, path, name, self._limits), size, media_type)
 
-    async def recover(self, *, alone: bool) -> None:
-        """At the start of a process: give up what others left unfinished, and remove files that belong to nothing.
+    async def _fetch(self, package_id: str, file: BinaryIO, source: Source) -> None:
+        async with aclosing(self._downloaded(source)) as chunks:
+            try:
+                await self._onboard(package_id, file, chunks)
+            except SlipwayError as error:
+                log.warning("VNF package %s was not fetched: %s", package_id, error.detail)
+            except Exception:  # an edge: nobody awaits this task
+                log.exception("VNF package %s was not fetched", package_id)
 
-        `alone` says that no other process uploads. Otherwise only what nobody touched for an hour is given up.
-        """
-        await self._database.write(self._recover, alone)
+    async def _downloaded(self, source: Source) -> AsyncGenerator[bytes]:
+        async with self._slots, aclosing(download(self._guard, source, self._bounds)) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
-    async def _given_up(self, package_id: str, incoming: Path, failure: ProblemDetails) -> VnfPackage:
-        """The file first: as long as it is there, the record must not say that the way is free."""
-        await asyncio.to_thread(incoming.unlink, missing_ok=True)
-        return await self._database.write(_give_up, package_id, failure)
+    async def _onboard(self, package_id: str, file: BinaryIO, chunks: AsyncIterator[bytes]) -> VnfPackage:
+        """`file` is held until all is said in the record."""
+        with file:
+            try:
+                await _store(file, chunks)
+                await self._database.write(records.process, package_id)
+                package = await asyncio.to_thread(self._read, self._incoming.path(package_id))
+                target = self._content(package_id)
+                return await self._database.write(records.finish, package_id, package, self._incoming, target)
+            except (PackageError, Conflict) as refused:
+                return await self._given_up(package_id, refused.problem)
+            except BaseException as error:
+                await self._given_up(package_id, _reason(error))
+                raise
+
+    async def _given_up(self, package_id: str, failure: ProblemDetails) -> VnfPackage:
+        return await self._database.write(records.give_up, package_id, failure, self._incoming)
 
     def _read(self, path: Path) -> Package:
-        return read_package(path, self._policy, self._trust, self._limits)
-
-    def _vnfd(self, path: Path) -> dict[str, bytes]:
-        """All was checked when it came, so that no more is read now than is asked for."""
-        with open_csar(path, self._limits) as archive:
-            names = [*read_files(archive, read_meta(archive).entry).paths(), TOSCA_META]
-            return {name: archive.read(name, self._limits.text_bytes) for name in names if name in archive}
-
-    def _manifest(self, path: Path) -> bytes | None:
-        with open_csar(path, self._limits) as archive:
-            manifest = read_meta(archive).manifest
-            return None if manifest is None else archive.read(manifest.path, self._limits.text_bytes)
+        package = read_package(path, self._policy, self._trust, self._limits)
+        self._check(package)
+        return package
 
     def _content(self, package_id: str) -> Path:
         return self._dir / f"{package_id}{CONTENT}"
 
-    def _finish(self, connection: Connection, package_id: str, content: Package, incoming: Path) -> VnfPackage:
-        descriptor = content.descriptor
-        package = replace(
-            _locked(connection, package_id),
-            onboarding_state=OnboardingState.ONBOARDED,
-            operational_state=OperationalState.ENABLED,
-            vnfd_id=descriptor.vnfd_id,
-            vnf_provider=descriptor.provider,
-            vnf_product_name=descriptor.product_name,
-            vnf_software_version=descriptor.software_version,
-            vnfd_version=descriptor.vnfd_version,
-            checksum=content.checksum,
-            software_images=content.software_images,
-            additional_artifacts=content.artifacts,
-        )
-        stored = packages.update(connection, package, descriptor)
-        incoming.replace(self._content(package_id))
-        return stored
 
-    def _recover(self, connection: Connection, alone: bool) -> None:
-        contents = list(self._dir.glob(f"*{CONTENT}"))  # before the records: what comes meanwhile is not touched
-        known = {package.id: package for package in packages.list_all(connection)}
-        for path in contents:
-            owner = known.get(path.stem)
-            if owner is None or (alone and owner.onboarding_state is not OnboardingState.ONBOARDED):
-                path.unlink(missing_ok=True)
-        abandoned = set(known) if alone else set()
-        for path in self._dir.glob(f"{INCOMING}*"):
-            if alone or _untouched(path):
-                path.unlink(missing_ok=True)
-                abandoned.add(path.name.removeprefix(INCOMING))
-        detail = "Slipway was stopped while the package was being onboarded. Upload it again."
-        failure = ProblemDetails(500, detail, "Onboarding broken off")
-        for package_id in abandoned & set(known):
-            _give_up(connection, package_id, failure)
+def _reason(error: BaseException) -> ProblemDetails:
+    if isinstance(error, SlipwayError):
+        return error.problem
+    if isinstance(error, asyncio.CancelledError):
+        return records.STOPPED
+    if isinstance(error, OSError) and error.strerror:
+        detail = f"The package could not be stored: {error.strerror}. Make room for it, and upload it again."
+        return ProblemDetails(500, detail, "Not stored")
+    return ProblemDetails(500, "The upload ended early. Repeat it.", "Upload broken off")
 
 
-def _modify(
-    connection: Connection,
-    package_id: str,
-    operational_state: OperationalState | None,
-    user_defined_data: dict[str, Any] | None,
-) -> VnfPackage:
-    package = _locked(connection, package_id)
-    if operational_state is not None:
-        if package.onboarding_state is not OnboardingState.ONBOARDED:
-            raise Conflict(f"VNF package {package_id} is {package.onboarding_state}; upload its content first.")
-        if operational_state is package.operational_state:
-            raise Conflict(f"VNF package {package_id} is {operational_state} already.")
-        package = replace(package, operational_state=operational_state)
-    if user_defined_data is not None:
-        merged = merge_patch(package.user_defined_data, user_defined_data)
-        package = replace(package, user_defined_data=merged)
-    return packages.update(connection, package)
-
-
-def _delete(connection: Connection, package_id: str) -> None:
-    package = _locked(connection, package_id)
-    if package.onboarding_state in UNFINISHED:
-        raise Conflict(f"VNF package {package_id} is {package.onboarding_state}; wait until that has ended.")
-    if package.operational_state is OperationalState.ENABLED and package.usage_state is UsageState.NOT_IN_USE:
-        raise Conflict(
-            f'VNF package {package_id} is ENABLED. Disable it first: PATCH it with {{"operationalState": "DISABLED"}}.'
-        )
-    packages.delete(connection, package_id)
-
-
-def _begin(connection: Connection, package_id: str) -> None:
-    package = _locked(connection, package_id)
-    if package.onboarding_state is not OnboardingState.CREATED:
-        raise Conflict(
-            f"VNF package {package_id} is {package.onboarding_state}; content is possible for a CREATED one only. "
-            "Make a new VNF package."
-        )
-    uploading = replace(package, onboarding_state=OnboardingState.UPLOADING, onboarding_failure_details=None)
-    packages.update(connection, uploading)
-
-
-def _enter(connection: Connection, package_id: str, state: OnboardingState) -> None:
-    packages.update(connection, replace(_locked(connection, package_id), onboarding_state=state))
-
-
-def _give_up(connection: Connection, package_id: str, failure: ProblemDetails) -> VnfPackage:
-    """Back to CREATED, unless it came through."""
-    package = _locked(connection, package_id)
-    if package.onboarding_state not in UNFINISHED:
-        return package
-    created = replace(package, onboarding_state=OnboardingState.CREATED, onboarding_failure_details=failure)
-    return packages.update(connection, created)
-
-
-def _locked(connection: Connection, package_id: str) -> VnfPackage:
-    """The package, which nobody else changes until the transaction ends."""
-    table = tables.packages
-    connection.execute(select(table.c.id).where(table.c.id == package_id).with_for_update())
-    return packages.get(connection, package_id)
-
-
-async def _store(path: Path, chunks: AsyncIterator[bytes]) -> None:
-    with await asyncio.to_thread(path.open, "wb") as file:
-        waiting: list[bytes] = []
-        size = 0
-        async for chunk in chunks:
-            waiting.append(chunk)
-            size += len(chunk)
-            if size >= WRITTEN_AT_ONCE:
-                await asyncio.to_thread(file.writelines, waiting)
-                waiting, size = [], 0
-        await asyncio.to_thread(file.writelines, waiting)
-        file.flush()
-        await asyncio.to_thread(os.fsync, file.fileno())
-
-
-def _untouched(path: Path) -> bool:
-    try:
-        return time.time() - path.stat().st_mtime > ABANDONED_AFTER
-    except FileNotFoundError:
-        return False
+async def _store(file: BinaryIO, chunks: AsyncIterator[bytes]) -> None:
+    waiting: list[bytes] = []
+    size = 0
+    async for chunk in chunks:
+        waiting.append(chunk)
+        size += len(chunk)
+        if size >= WRITTEN_AT_ONCE:
+            await asyncio.to_thread(file.writelines, waiting)
+            waiting, size = [], 0
+    await asyncio.to_thread(file.writelines, waiting)
+    file.flush()
+    await asyncio.to_thread(os.fsync, file.fileno())

@@ -156,6 +156,25 @@ def open_member(path: Path, name: str, limits: Limits = DEFAULT_LIMITS) -> io.Bu
     return io.BufferedReader(MemberStream(archive.chunks(name), archive), CHUNK)
 
 
+def size_of(path: Path, name: str, limits: Limits = DEFAULT_LIMITS) -> int:
+    """What one file of a CSAR has unpacked. The VNFD may say something else of an image."""
+    with open_csar(path, limits) as archive:
+        return archive.member(name).size
+
+
+def vnfd_of(path: Path, limits: Limits = DEFAULT_LIMITS) -> dict[str, bytes]:
+    """As `Package.vnfd_files`, of a CSAR that was checked when it came: no more is read than is asked for."""
+    with open_csar(path, limits) as archive:
+        names = [*read_files(archive, read_meta(archive).entry).paths(), TOSCA_META]
+        return {name: archive.read(name, limits.text_bytes) for name in names if name in archive}
+
+
+def manifest_of(path: Path, limits: Limits = DEFAULT_LIMITS) -> bytes | None:
+    with open_csar(path, limits) as archive:
+        manifest = read_meta(archive).manifest
+        return None if manifest is None else archive.read(manifest.path, limits.text_bytes)
+
+
 def file_checksum(path: Path) -> Checksum:
     with path.open("rb") as file:
         return Checksum(SHA256, hashlib.file_digest(file, "sha256").hexdigest())
@@ -163,11 +182,11 @@ def file_checksum(path: Path) -> Checksum:
 
 def _images(descriptor: Descriptor) -> tuple[SoftwareImage, ...]:
     """Each image once, although flavours share them."""
-    found: dict[SoftwareImage, None] = {}
+    found: dict[bytes, SoftwareImage] = {}
     for flavour in descriptor.flavours.values():
         images = [vdu.image for vdu in flavour.vdus.values()] + [one.image for one in flavour.storages.values()]
-        found |= dict.fromkeys(image for image in images if image is not None)
-    return tuple(found)
+        found |= {msgspec.json.encode(image): image for image in images if image is not None}
+    return tuple(found.values())
 
 
 def _artifacts(

@@ -124,6 +124,68 @@ def test_a_file_that_is_not_there_is_a_usage_error(server: ScriptedServer, slipw
     assert not server.requests
 
 
+def test_a_package_comes_from_an_address(server: ScriptedServer, slipway: Slipway, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("hush\n")
+    server.answer(f"POST {PACKAGES}", package("CREATED"), 201)
+    server.answer(f"POST {ONE}/package_content/upload_from_uri", None, 202)
+    for state in ("UPLOADING", "PROCESSING", "ONBOARDED"):
+        server.answer(f"GET {ONE}", package(state, vnfdId="vnfd-1"))
+    where = ("--from", "https://files.example/x.csar", "--user", "ada")
+    result = slipway("package", "upload", "--name", "cluster", *where, "--password-file", str(tmp_path / "password"))
+
+    assert result.exit_code == 0, result.stderr
+    assert "vnfd-1" in result.stdout
+    assert "hush" not in result.output
+    assert server.sent(f"POST {PACKAGES}") == [{"userDefinedData": {"name": "cluster"}}]
+    body = {"addressInformation": "https://files.example/x.csar", "userName": "ada", "password": "hush"}
+    assert server.sent(f"POST {ONE}/package_content/upload_from_uri") == [body]
+    assert len(server.naps) == 2
+
+
+def test_a_password_is_asked_for(server: ScriptedServer, slipway: Slipway) -> None:
+    server.answer(f"POST {PACKAGES}", package("CREATED"), 201)
+    server.answer(f"POST {ONE}/package_content/upload_from_uri", None, 202)
+    server.answer(f"GET {ONE}", package("ONBOARDED"))
+    where = ("--from", "https://files.example/x", "--user", "ada", "--password-file", "-")
+
+    assert slipway("package", "upload", *where, input="hush\n").exit_code == 0
+    assert server.sent(f"POST {ONE}/package_content/upload_from_uri")[0]["password"] == "hush"
+
+
+@pytest.mark.parametrize("given", [(), ("cluster",)])
+def test_what_could_not_be_fetched_is_said(given: tuple[str, ...], server: ScriptedServer, slipway: Slipway) -> None:
+    reason = {"status": 502, "detail": "addressInformation: files.example answered 404 Not Found."}
+    server.answer(f"POST {PACKAGES}", package("CREATED"), 201)
+    server.answer(f"GET {PACKAGES}", [package("CREATED", onboardingFailureDetails={"status": 1, "detail": "old"})])
+    server.answer(f"POST {ONE}/package_content/upload_from_uri", None, 202)
+    server.answer(f"GET {ONE}", package("UPLOADING"))
+    server.answer(f"GET {ONE}", package("CREATED", onboardingFailureDetails=reason))
+    server.answer(f"DELETE {ONE}", None, 204)
+    result = slipway("package", "upload", *given, "--from", "https://files.example/x")
+
+    assert result.exit_code == 1
+    assert f"Error: {reason['detail']}" in result.stderr
+    removed = any(request.method == "DELETE" for request in server.requests)
+    assert removed == (not given), "only what this command made is removed again"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (),
+        ("--user", "ada"),
+        ("--password-file", "x"),
+        ("--from", "https://files.example/x", "--password-file", "x"),
+        ("--from", "https://files.example/x", "--user", "ada", "--password-file", "/none"),
+        ("cluster", "--from", "https://files.example/x", "--name", "other"),
+        ("cluster", "--from", "https://files.example/x", "--data", "a=b"),
+    ],
+)
+def test_options_that_do_not_go_together(args: tuple[str, ...], server: ScriptedServer, slipway: Slipway) -> None:
+    assert slipway("package", "upload", *args).exit_code == 2
+    assert not server.requests
+
+
 @pytest.mark.parametrize(("command", "state"), [("enable", "ENABLED"), ("disable", "DISABLED")])
 def test_a_package_is_enabled_and_disabled(command: str, state: str, server: ScriptedServer, slipway: Slipway) -> None:
     server.answer(f"GET {PACKAGES}", [package("ONBOARDED")])

@@ -31,11 +31,17 @@ def read_image(node: Node, files: ArtifactFiles) -> SoftwareImage | None:
         min_ram=data.size("min_ram"),
         size=data.size("size"),
         image_path=path,
+        user_metadata=_metadata(data),
     )
 
 
 def _is_image(artifact: DeclaredArtifact) -> bool:
     return artifact.type.endswith("SwImage") or artifact.name == "sw_image"
+
+
+def _metadata(data: Section) -> dict[str, str]:
+    below = data.section("metadata")
+    return {name: text for name in below.content if (text := below.text(name)) is not None}
 
 
 def _checksum(data: Section) -> Checksum | None:

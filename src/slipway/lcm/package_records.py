@@ -1,0 +1,152 @@
+"""What may become of a package's record, one transaction each. The package's files follow inside the transaction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+from sqlalchemy import Connection, select
+
+from slipway.lcm.incoming import Incoming
+from slipway.model.clock import utcnow
+from slipway.model.errors import Conflict, ProblemDetails
+from slipway.model.merge import merge_patch
+from slipway.model.package import OnboardingState, OperationalState, UsageState, VnfPackage
+from slipway.model.subscription import PackageNotice
+from slipway.notify.outbox import tell_of_package
+from slipway.package.reader import Package
+from slipway.store import packages, tables
+
+UNFINISHED = frozenset({OnboardingState.UPLOADING, OnboardingState.PROCESSING})
+STOPPED = ProblemDetails(
+    500, "Slipway was stopped while the package was being onboarded. Upload it again.", "Onboarding broken off"
+)
+
+
+def modify(
+    connection: Connection,
+    package_id: str,
+    operational_state: OperationalState | None,
+    user_defined_data: dict[str, Any] | UnsetType | None = UNSET,
+) -> VnfPackage:
+    """User data are merged; None removes all of them."""
+    package = _locked(connection, package_id)
+    if operational_state is not None:
+        if package.onboarding_state is not OnboardingState.ONBOARDED:
+            raise Conflict(f"VNF package {package_id} is {package.onboarding_state}; upload its content first.")
+        if operational_state is package.operational_state:
+            raise Conflict(f"VNF package {package_id} is {operational_state} already.")
+        package = replace(package, operational_state=operational_state)
+    if not isinstance(user_defined_data, UnsetType):
+        merged = merge_patch(package.user_defined_data, user_defined_data)
+        package = replace(package, user_defined_data=merged or {})
+    stored = packages.update(connection, package)
+    if operational_state is not None:
+        tell_of_package(connection, stored, PackageNotice.CHANGED, packages.project_of(connection, package_id))
+    return stored
+
+
+def delete(connection: Connection, package_id: str, incoming: Incoming) -> None:
+    package = _settled(connection, package_id, incoming)
+    if package.onboarding_state in UNFINISHED:
+        raise Conflict(f"VNF package {package_id} is {package.onboarding_state}; wait until that has ended.")
+    if package.operational_state is OperationalState.ENABLED and package.usage_state is UsageState.NOT_IN_USE:
+        raise Conflict(
+            f'VNF package {package_id} is ENABLED. Disable it first: PATCH it with {{"operationalState": "DISABLED"}}.'
+        )
+    if package.onboarding_state is OnboardingState.ONBOARDED:
+        project = packages.project_of(connection, package_id)
+        tell_of_package(connection, package, PackageNotice.CHANGED, project, deleted=True)
+    packages.delete(connection, package_id)
+
+
+def begin(connection: Connection, package_id: str, incoming: Incoming) -> BinaryIO:
+    """The file to write the content to. The package is the caller's as long as that is open."""
+    package = _settled(connection, package_id, incoming)
+    if package.onboarding_state is not OnboardingState.CREATED:
+        raise Conflict(
+            f"VNF package {package_id} is {package.onboarding_state}; content is possible for a CREATED one only. "
+            "Make a new VNF package."
+        )
+    uploading = replace(package, onboarding_state=OnboardingState.UPLOADING, onboarding_failure_details=None)
+    packages.update(connection, uploading)
+    return incoming.begin(package_id)
+
+
+def process(connection: Connection, package_id: str) -> None:
+    processing = replace(_locked(connection, package_id), onboarding_state=OnboardingState.PROCESSING)
+    packages.update(connection, processing)
+
+
+def finish(connection: Connection, package_id: str, content: Package, incoming: Incoming, target: Path) -> VnfPackage:
+    descriptor = content.descriptor
+    now = utcnow()
+    package = replace(
+        _locked(connection, package_id),
+        onboarding_state=OnboardingState.ONBOARDED,
+        operational_state=OperationalState.ENABLED,
+        vnfd_id=descriptor.vnfd_id,
+        vnf_provider=descriptor.provider,
+        vnf_product_name=descriptor.product_name,
+        vnf_software_version=descriptor.software_version,
+        vnfd_version=descriptor.vnfd_version,
+        checksum=content.checksum,
+        software_images=tuple(replace(image, created_at=now) for image in content.software_images),
+        additional_artifacts=content.artifacts,
+    )
+    stored = packages.update(connection, package, descriptor)
+    tell_of_package(connection, stored, PackageNotice.ONBOARDED, packages.project_of(connection, package_id))
+    incoming.path(package_id).replace(target)
+    return stored
+
+
+def give_up(connection: Connection, package_id: str, failure: ProblemDetails, incoming: Incoming) -> VnfPackage:
+    """Back to CREATED, unless it came through."""
+    package = _locked(connection, package_id)
+    return _created(connection, package, failure, incoming) if package.onboarding_state in UNFINISHED else package
+
+
+def recover(connection: Connection, incoming: Incoming, directory: Path, suffix: str) -> None:
+    """Give up what nobody is at any more, and remove files that belong to nothing."""
+    # Before the records: what comes meanwhile is not touched.
+    contents = {path.name.removesuffix(suffix): path for path in directory.glob(f"*{suffix}")}
+    arriving = incoming.ids()
+    known = {package.id: package.onboarding_state for package in packages.list_all(connection)}
+    done = {package_id for package_id, state in known.items() if state is OnboardingState.ONBOARDED}
+    left = {package_id for package_id, state in known.items() if state in UNFINISHED}
+    for package_id in sorted(left | arriving | (contents.keys() - done)):  # in one order: others may be at it, too
+        state = None
+        if package_id in known and _is_there(connection, package_id):
+            state = _settled(connection, package_id, incoming).onboarding_state
+        if state not in UNFINISHED:
+            incoming.remove(package_id)
+        if state is not OnboardingState.ONBOARDED and package_id in contents:
+            contents[package_id].unlink(missing_ok=True)
+
+
+def _settled(connection: Connection, package_id: str, incoming: Incoming) -> VnfPackage:
+    """The package, locked; what a process left behind that is no more is given up first."""
+    package = _locked(connection, package_id)
+    if package.onboarding_state in UNFINISHED and not incoming.is_held(package_id):
+        return _created(connection, package, STOPPED, incoming)
+    return package
+
+
+def _created(connection: Connection, package: VnfPackage, failure: ProblemDetails, incoming: Incoming) -> VnfPackage:
+    incoming.remove(package.id)
+    created = replace(package, onboarding_state=OnboardingState.CREATED, onboarding_failure_details=failure)
+    return packages.update(connection, created)
+
+
+def _locked(connection: Connection, package_id: str) -> VnfPackage:
+    """The package, which nobody else changes until the transaction ends."""
+    _is_there(connection, package_id)
+    return packages.get(connection, package_id)
+
+
+def _is_there(connection: Connection, package_id: str) -> bool:
+    """Locks it, too."""
+    table = tables.packages
+    return connection.scalar(select(table.c.id).where(table.c.id == package_id).with_for_update()) is not None
