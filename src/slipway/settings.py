@@ -27,16 +27,48 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535)] = 9890
     base_url: str | None = None
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    tls_client_ca: Path | None = None
     data_dir: Path = msgspec.field(default_factory=default_data_dir)
     database_url: str | None = None
     auth: bool = True
     token_file: Path | None = None
+    keystone_url: str | None = None
+    keystone_user: str | None = None
+    keystone_password_file: Path | None = None
+    keystone_user_domain: str = "Default"
+    keystone_project: str = "service"
+    keystone_project_domain: str = "Default"
+    keystone_roles: tuple[str, ...] = ("admin=admin", "member=operator", "reader=reader")
+    keystone_ca_file: Path | None = None
+    oidc_issuer: str | None = None
+    oidc_audience: str | None = None
+    oidc_role_claim: str = "roles"
+    oidc_project_claim: str = "project"
+    oidc_roles: tuple[str, ...] = ("admin=admin", "operator=operator", "reader=reader")
+    oidc_ca_file: Path | None = None
     key_file: Path | None = None
     package_dir: Path | None = None
     sandbox_dir: Path | None = None
     secret_parameters: tuple[str, ...] = ()
+    allowed_networks: tuple[str, ...] = ()
     unsigned_packages: Literal["accept", "refuse"] = "accept"
     trusted_certificates: Path | None = None
+    callback_test: bool = True
+    callback_ca_file: Path | None = None
+    client_certificate: Path | None = None
+    client_key: Path | None = None
+    notification_hours: Seconds = 24.0
+    nfvo_url: str | None = None
+    nfvo_auth: Literal["none", "basic", "oauth2"] = "none"
+    nfvo_user: str | None = None
+    nfvo_password_file: Path | None = None
+    nfvo_token_url: str | None = None
+    nfvo_client_id: str | None = None
+    nfvo_client_secret_file: Path | None = None
+    nfvo_ca_file: Path | None = None
+    grant_seconds: Seconds = 300.0
     page_size: Annotated[int, Meta(ge=1, le=10_000)] = 1000
     max_body_bytes: Count = 8 * 1024 * 1024
     max_package_bytes: Count = 20 * 1024**3
@@ -45,8 +77,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     operations_at_once: Count = 100
     steps_at_once: Count = 64
     journal_retention_days: Seconds = 30.0
+    script_user: str = "nobody"
+    script_seconds: Annotated[float, Meta(gt=0, le=86400)] = 600.0
+    script_memory_bytes: Annotated[int, Meta(ge=64 * 1024 * 1024)] = 512 * 1024 * 1024
+    script_isolation: Literal["namespaces", "process"] = "namespaces"
     shutdown_seconds: Annotated[float, Meta(ge=0)] = 10.0
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["text", "json"] = "text"
+    metrics_public: bool = False
+    traces_endpoint: str | None = None
 
     @property
     def database(self) -> str:
@@ -105,7 +144,8 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 
 # For the command line as a client of a server that may be elsewhere.
-CLIENT_ONLY = {"SLIPWAY_URL", "SLIPWAY_TOKEN"}
+CLIENT_ONLY = {"SLIPWAY_URL", "SLIPWAY_TOKEN", "SLIPWAY_CA_FILE", "SLIPWAY_CLIENT_CERT", "SLIPWAY_CLIENT_KEY"}
+LISTS = {"secret_parameters", "allowed_networks", "keystone_roles", "oidc_roles"}  # in the environment: a,b,c
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
@@ -113,7 +153,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     for name, text in environment.items():
         if name.startswith("SLIPWAY_") and name not in CLIENT_ONLY:
             field = name.removeprefix("SLIPWAY_").lower()
-            values[field] = tuple(text.split(",")) if field == "secret_parameters" else text
+            values[field] = tuple(text.split(",")) if field in LISTS else text
     return values
 
 

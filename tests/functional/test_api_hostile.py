@@ -67,6 +67,7 @@ def test_hostile_bodies(database: Database, tmp_path: Path) -> None:
         targets = [
             ("POST", f"{LCM}/vnf_instances"), ("PATCH", one), ("POST", f"{one}/instantiate"), ("POST", f"{one}/scale"),
             ("POST", f"{one}/heal"), ("POST", f"{one}/change_vnfpkg"), ("POST", f"{one}/terminate"),
+            ("POST", f"{one}/change_ext_conn"),
             ("POST", "/slipway/v1/plans"),
             ("POST", "/slipway/v1/vims"), ("PATCH", "/slipway/v1/vims/sim"), ("PUT", "/slipway/v1/vims/sim/rules"),
             ("POST", "/vnfpkgm/v1/vnf_packages"), ("PATCH", f"/vnfpkgm/v1/vnf_packages/{package['id']}"),

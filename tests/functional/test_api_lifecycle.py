@@ -66,7 +66,7 @@ async def test_links_say_what_is_possible_now(world: World) -> None:
     assert links == {"self": {"href": here}, "instantiate": {"href": f"{here}/instantiate"}}
     operation = await world.run(instance_id, "instantiate", INSTANTIATE)
     assert operation["_links"]["vnfInstance"] == {"href": here}
-    can = {"self", "terminate", "scale", "heal", "changeCurrentVnfPkg"}
+    can = {"self", "terminate", "scale", "heal", "changeExtConn", "changeCurrentVnfPkg"}
     assert set((await world.show(instance_id))["_links"]) == can
     listed = (await world.call("GET", f"{LCM}/vnf_instances", 200)).json()
     assert set(listed[0]["_links"]) == can

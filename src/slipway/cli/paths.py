@@ -12,6 +12,8 @@ VIMS = "/slipway/v1/vims"
 PLANS = "/slipway/v1/plans"
 STEPS = "/slipway/v1/operations"
 CLUSTERS = "/slipway/v1/clusters"
+DELIVERIES = "/slipway/v1/subscriptions"
+TOKENS = "/slipway/v1/tokens"
 
 # A list of operations leaves out their errors unless it is told what to leave out.
 WITH_ERRORS = {"exclude_fields": "operationParams,resourceChanges,changedInfo"}

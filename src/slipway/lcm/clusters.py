@@ -36,7 +36,7 @@ class Clusters:
             access_info={"bearer_token": vim.token},
         )
         try:
-            return (await self._vims.enter(vim_id_of(instance_id), request)).id
+            return (await self._vims.enter(vim_id_of(instance_id), request, instance_id)).id
         except RequestError as error:
             raise StepError(error.detail, cure="give another vim_name, or remove the VIM that has it.") from None
 
@@ -70,7 +70,8 @@ class PackageFiles:
                 yield piece
 
     def _content(self, connection: Connection, instance_id: str) -> Path:
-        package_id = packages.id_of(connection, instances.get(connection, instance_id).vnf.vnfd_id)
+        instance = instances.get(connection, instance_id)
+        package_id = packages.id_of(connection, instance.vnf.vnfd_id, instance.project)
         return self._directory / f"{package_id}.csar"
 
 

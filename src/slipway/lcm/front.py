@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Concatenate, ParamSpec, Protocol
 
 import msgspec
 from sqlalchemy import Connection
 
 from slipway.engine import decisions
+from slipway.engine.seam import Unwatched, Watch
 from slipway.lcm.lifecycle import RecordedLifecycle, situation_of
 from slipway.lcm.operations import OPERATIONS
-from slipway.lcm.vim_choice import chosen_before, chosen_for_new
+from slipway.lcm.vim_choice import check_named, chosen_before, chosen_for_new
 from slipway.mgmt.drivers import ManagementDrivers
+from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.action import Action
 from slipway.model.action import Connection as Reach
 from slipway.model.clock import utcnow
@@ -25,10 +27,14 @@ from slipway.model.plan import Plan
 from slipway.model.requests import AnyRequest, ChangePackageRequest, CreateRequest, InstantiateRequest, ModifyRequest
 from slipway.model.secrets import refuse_references
 from slipway.model.situation import Situation
+from slipway.model.subscription import LcmNotice
+from slipway.notify.outbox import tell_of_instance, tell_of_operation
 from slipway.store import instances, operations, packages
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
 from slipway.vim.registry import Drivers
+
+P = ParamSpec("P")
 
 
 class Bell(Protocol):
@@ -51,6 +57,7 @@ class Lcm:
         *,
         bell: Bell | None = None,
         secret_names: tuple[str, ...] = (),
+        watch: Watch | None = None,
     ) -> None:
         self._database = database
         self._vault = vault
@@ -60,10 +67,11 @@ class Lcm:
         self._actions = actions
         self._bell = bell
         self._secret_names = secret_names
+        self._watch = watch or Unwatched()
 
-    async def create(self, request: CreateRequest) -> Instance:
+    async def create(self, request: CreateRequest, project: str = DEFAULT_PROJECT) -> Instance:
         refuse_references(msgspec.to_builtins(request))
-        return await self._database.write(self._create, request)
+        return await self._database.write(self._create, request, project)
 
     async def delete(self, instance_id: str) -> None:
         await self._database.write(self._delete, instance_id)
@@ -74,8 +82,7 @@ class Lcm:
         """Check what can be checked and store the operation; a worker does the rest."""
         refuse_references(msgspec.to_builtins(request))
         operation = await self._database.write(self._accept, kind, instance_id, request, if_version)
-        self._wake()
-        return operation
+        return self._entered(operation)
 
     async def preview(self, kind: OperationType, instance_id: str, request: AnyRequest) -> Plan:
         """The plan that the operation would run now. Nothing is changed."""
@@ -85,22 +92,39 @@ class Lcm:
         vim = await self._database.read(self._vim, kind, instance, request)
         return (await self._lifecycle.plan_for(situation, vim)).checked()
 
+    @property
+    def asks_nfvo(self) -> bool:
+        """Whether an operation needs a grant, which a preview does not ask for."""
+        return self._lifecycle.asks_nfvo
+
     async def retry(self, operation_id: str) -> Operation:
-        return await self._decided(await self._database.write(decisions.retry, operation_id))
+        return self._entered(await self._decide(decisions.retry, operation_id))
 
     async def roll_back(self, operation_id: str) -> Operation:
-        return await self._decided(await self._database.write(decisions.roll_back, operation_id, self._actions))
+        return self._entered(await self._decide(decisions.roll_back, operation_id, self._actions))
 
     async def fail(self, operation_id: str) -> Operation:
-        return await self._database.write(decisions.fail, operation_id, self._lifecycle)
+        return self._entered(await self._decide(decisions.fail, operation_id, self._lifecycle))
 
     async def cancel(self, operation_id: str, mode: CancelMode) -> Operation:
         operation = await self._database.write(decisions.cancel, operation_id, mode)
         if self._bell:
             self._bell.cancel(operation_id, mode)
-        return await self._decided(operation)
+        self._wake()
+        return operation
 
-    async def _decided(self, operation: Operation) -> Operation:
+    async def _decide(
+        self, decide: Callable[Concatenate[Connection, P], Operation], *args: P.args, **kwargs: P.kwargs
+    ) -> Operation:
+        def decided(connection: Connection) -> Operation:
+            operation = decide(connection, *args, **kwargs)
+            self._lifecycle.announce(connection, operation)
+            return operation
+
+        return await self._database.write(decided)
+
+    def _entered(self, operation: Operation) -> Operation:
+        self._watch.entered(operation)
         self._wake()
         return operation
 
@@ -108,9 +132,9 @@ class Lcm:
         if self._bell:
             self._bell.wake()
 
-    def _create(self, connection: Connection, request: CreateRequest) -> Instance:
-        packages.get_by_vnfd(connection, request.vnfd_id, hold=True)
-        descriptor = packages.descriptor(connection, request.vnfd_id)
+    def _create(self, connection: Connection, request: CreateRequest, project: str) -> Instance:
+        packages.get_by_vnfd(connection, request.vnfd_id, hold=True, project=project)
+        descriptor = packages.descriptor(connection, request.vnfd_id, project)
         instance_id = str(uuid.uuid4())
         metadata = self._vault.hide(connection, instance_id, request.metadata, self._secret_names)
         instance = Instance(
@@ -127,9 +151,11 @@ class Lcm:
                 instantiation_state=InstantiationState.NOT_INSTANTIATED,
                 metadata=merge_patch({}, metadata),
             ),
+            project=project,
             created_at=utcnow(),
         )
         instances.insert(connection, instance)
+        tell_of_instance(connection, project, instance.vnf, LcmNotice.CREATED)
         return instance
 
     def _delete(self, connection: Connection, instance_id: str) -> None:
@@ -139,6 +165,7 @@ class Lcm:
         if operations.held_by(connection, instance_id):
             raise Conflict(f"VNF instance {instance_id} has an operation under way; wait until it has ended.")
         instances.delete(connection, instance_id)
+        tell_of_instance(connection, instance.project, instance.vnf, LcmNotice.DELETED)
         self._vault.forget(connection, instance_id)
 
     def _accept(
@@ -156,10 +183,11 @@ class Lcm:
         vim = self._vim(connection, kind, instance, request)
         operation = _new(kind, instance_id, msgspec.to_builtins(request))
         # First of all the one thing that only the database can decide: whether the instance is free.
-        operations.accept(connection, operation, vim)
+        operations.accept(connection, operation, vim, instance.project)
         situation = _new_situation(connection, kind, request, instance, hold=True)
         OPERATIONS[kind].check(situation, request)
         self._management.check(situation)
+        tell_of_operation(connection, instance.project, instance.vnf, operation)
         return operation
 
     def _hidden(self, connection: Connection, kind: OperationType, instance_id: str, request: AnyRequest) -> AnyRequest:
@@ -174,7 +202,7 @@ class Lcm:
         if kind is OperationType.MODIFY_INFO:
             return None
         if isinstance(request, InstantiateRequest):
-            vim = chosen_for_new(connection, request.vim_connection_info)
+            vim = chosen_for_new(connection, request.vim_connection_info, instance.project)
         elif instance.vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED:
             return None  # the operation's own check says why it can't be
         else:
@@ -189,8 +217,10 @@ def _new_situation(
     connection: Connection, kind: OperationType, request: AnyRequest, instance: Instance, hold: bool = False
 ) -> Situation:
     """A package may be disabled once the operation has begun, but not before."""
+    if isinstance(request, ModifyRequest):
+        check_named(connection, request.vim_connection_info, instance.project)
     if isinstance(request, ChangePackageRequest | ModifyRequest) and isinstance(request.vnfd_id, str):
-        packages.get_by_vnfd(connection, request.vnfd_id, hold=hold)
+        packages.get_by_vnfd(connection, request.vnfd_id, hold=hold, project=instance.project)
     return situation_of(connection, kind, request, instance)
 
 

@@ -36,6 +36,13 @@ def check(situation: Situation, request: ModifyRequest) -> None:
 
 
 def plan(situation: Situation, request: ModifyRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
+    return hooks(situation, management)
+
+
+def hooks(situation: Situation, management: ManagementDrivers) -> Plan:
+    """Where nothing runs, nobody has to be told."""
+    if situation.instance.vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED:
+        return Plan()
     return Plan.chain(
         management.plan("modify_information_start", situation),
         management.plan("modify_information_end", situation),

@@ -11,17 +11,19 @@ from slipway.model.action import Connection
 from slipway.model.errors import BadRequest, Conflict, NotFound, Unprocessable
 from slipway.model.instance import Instance, VimConnectionInfo, VnfInstance
 from slipway.model.requests import InstantiateRequest
-from slipway.store import vims
+from slipway.store import instances, vims
 from slipway.store.secrets import Vault
 
 DEFAULT_KEY = "vim"
 KEY = "vimConnectionId"  # in instantiatedVnfInfo.metadata
 
 
-def chosen_for_new(connection: DatabaseConnection, named: dict[str, VimConnectionInfo]) -> VimConnectionInfo:
-    """For an instantiation: what the request names, or the default VIM."""
+def chosen_for_new(
+    connection: DatabaseConnection, named: dict[str, VimConnectionInfo], project: str
+) -> VimConnectionInfo:
+    """For an instantiation: what the request names, or the project's default VIM."""
     if not named:
-        default = vims.default(connection)
+        default = vims.default(connection, project)
         if default is None:
             raise BadRequest(
                 "vimConnectionInfo: the request names no VIM and there is no default one; "
@@ -37,7 +39,7 @@ def chosen_for_new(connection: DatabaseConnection, named: dict[str, VimConnectio
             raise BadRequest(f"vimConnectionInfo.{key}: either vimId, or vimType with interfaceInfo, is needed.")
         return info
     try:
-        vim = vims.get_by_name(connection, info.vim_id)
+        vim = vims.get_by_name(connection, info.vim_id, project)
         vims.hold(connection, vim.id)
     except NotFound as error:
         raise Unprocessable(f"vimConnectionInfo.{key}.vimId: {error.detail}") from None
@@ -64,8 +66,40 @@ def chosen_before(instance: Instance) -> VimConnectionInfo:
     raise Conflict(f"VNF instance {instance.vnf.id} has no vimConnectionInfo; add it with a PATCH.")
 
 
+def connections_with(vnf: VnfInstance, given: dict[str, VimConnectionInfo]) -> dict[str, VimConnectionInfo]:
+    """How VIMs are reached may change, not which they are."""
+    connections = dict(vnf.vim_connection_info)
+    for key, new in given.items():
+        known = connections.get(key)
+        if known is None or new.vim_id not in (None, known.vim_id) or new.vim_type not in (None, known.vim_type):
+            raise BadRequest(
+                f"vimConnectionInfo.{key}: this operation does not bring the VNF to another VIM; "
+                f"leave it out. The VNF has: {', '.join(connections) or 'none'}."
+            )
+        connections[key] = msgspec.structs.replace(
+            known,
+            interface_info={**known.interface_info, **new.interface_info},
+            access_info={**known.access_info, **new.access_info},
+            extra={**known.extra, **new.extra},
+        )
+    return connections
+
+
+def check_named(connection: DatabaseConnection, patch: object, project: str) -> None:
+    """For a merge patch on vimConnectionInfo: VIMs that it names are the project's own."""
+    for key, change in patch.items() if isinstance(patch, dict) else ():
+        if isinstance(change, dict) and isinstance(vim_id := change.get("vimId"), str):
+            try:
+                vims.get(connection, vim_id, project)
+            except NotFound as error:
+                raise Unprocessable(f"vimConnectionInfo.{key}.vimId: {error.detail}") from None
+
+
 def in_clear(connection: DatabaseConnection, vault: Vault, info: VimConnectionInfo, instance_id: str) -> Connection:
-    """Everything needed to log in. What the request says goes before what is registered."""
+    """Everything needed to log in. What the request says goes before what is registered.
+
+    An instance gets at VIMs of its own project only, whatever its record says.
+    """
     parts: dict[str, dict[str, Any]] = {
         "interface_info": info.interface_info,
         "access_info": info.access_info,
@@ -73,7 +107,8 @@ def in_clear(connection: DatabaseConnection, vault: Vault, info: VimConnectionIn
     }
     owners = [instance_id]
     if info.vim_id is not None:
-        vim = vims.get(connection, info.vim_id)
+        project = None if info.vim_id == instance_id else instances.get(connection, instance_id).project
+        vim = vims.get(connection, info.vim_id, project)
         owners.append(vim.id)
         parts = {
             "interface_info": {**vim.interface_info, **info.interface_info},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,16 +11,17 @@ from sqlalchemy import Connection as DatabaseConnection
 from sqlalchemy import select
 
 from slipway.lcm.vim_choice import in_clear
+from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.action import Connection
 from slipway.model.clock import utcnow
-from slipway.model.errors import BadRequest, Conflict, NotFound, VimError
+from slipway.model.errors import BadRequest, Conflict, NotFound, VimError, VimFault
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.merge import merge_patch
 from slipway.model.operation import HOLDING
 from slipway.model.requests import Name, Request, Text
 from slipway.model.secrets import refuse_references
-from slipway.model.vim import Vim
-from slipway.store import tables, vims
+from slipway.model.vim import Seen, Vim
+from slipway.store import instances, tables, vims
 from slipway.store.database import Database
 from slipway.store.filters import Filter, Operator
 from slipway.store.paging import list_documents
@@ -28,6 +30,9 @@ from slipway.vim.contract import VimDriver
 from slipway.vim.registry import Drivers
 from slipway.vim.simulated.driver import SimulatedDriver
 from slipway.vim.simulated.rules import Rule, read_rules
+
+LONGEST_LOOK = 30.0  # seconds of a login before anything is stored
+NOT_CHANGEABLE = {"id": "id", "project": "project", "createdAt": "created_at", "regions": "regions"}
 
 
 class VimRequest(Request, frozen=True, kw_only=True):
@@ -55,6 +60,13 @@ class Registering(Protocol):
     async def register(self, connection: Connection) -> None: ...
 
 
+@runtime_checkable
+class Looking(Protocol):
+    """A driver of VIMs that are logged in to over a network."""
+
+    async def look(self, connection: Connection) -> Seen: ...
+
+
 class VimRegistry:
     def __init__(self, database: Database, vault: Vault, drivers: Drivers, secret_names: tuple[str, ...] = ()) -> None:
         self._database = database
@@ -62,11 +74,14 @@ class VimRegistry:
         self._drivers = drivers
         self._secret_names = secret_names
 
-    async def add(self, request: VimRequest) -> Vim:
+    async def add(self, request: VimRequest, *, prove: bool = False, project: str = DEFAULT_PROJECT) -> Vim:
+        """`prove`: log in before anything is stored; VimError when that fails."""
         document = msgspec.to_builtins(request)
         refuse_references(document)
-        self._validated(document)
-        vim = await self._database.write(self._insert, document)
+        connection = self._validated(document)
+        if prove:
+            document |= await self._seen(connection)
+        vim = await self._database.write(self._insert, document | {"project": project})
         try:
             await self._registered(vim)
         except BaseException:
@@ -74,25 +89,35 @@ class VimRegistry:
             raise
         return vim
 
-    async def get(self, name: str) -> Vim:
-        """By id or name."""
-        return await self._database.read(vims.get_by_name, name)
+    async def get(self, name: str, project: str | None = None) -> Vim:
+        """By id or name, in a project or in all."""
+        return await self._database.read(vims.get_by_name, name, project)
 
-    async def modify(self, name: str, patch: dict[str, Any]) -> Vim:
-        """A merge patch (RFC 7396) on what was registered. The type stays."""
+    async def all(self, *, vim_id: str | None = None, name: str | None = None, project: str | None = None) -> list[Vim]:
+        """Those with exactly this id and this name, where one is given, of a project or of all."""
+        return await self._database.read(vims.matching, vim_id, name, project)
+
+    async def modify(self, name: str, patch: dict[str, Any], *, prove: bool = False) -> Vim:
+        """A merge patch (RFC 7396) on what was registered. The type stays. `prove` as for `add`."""
         refuse_references(patch)
-        vim = await self._database.write(self._update, name, patch)
+        seen = None
+        if prove and not patch.keys().isdisjoint(("interfaceInfo", "accessInfo")):
+            seen = await self._seen((await self._database.read(self._patched, name, patch))[2])
+        vim = await self._database.write(self._update, name, patch, seen)
         await self._registered(vim)
         return vim
 
     async def remove(self, name: str) -> None:
         await self._database.write(self._delete, name)
 
-    async def enter(self, vim_id: str, request: VimRequest) -> Vim:
-        """A VIM that Slipway made itself, under an id known before: register it, or correct what is registered."""
+    async def enter(self, vim_id: str, request: VimRequest, maker: str) -> Vim:
+        """A VIM that Slipway made itself, under an id known before: register it, or correct what is registered.
+
+        It belongs to the project of `maker`, the instance that is this VIM.
+        """
         document = msgspec.to_builtins(request)
         self._validated(document)
-        return await self._database.write(self._enter, vim_id, document)
+        return await self._database.write(self._enter, vim_id, document, maker)
 
     async def strike(self, vim_id: str, maker: str) -> None:
         """Remove such a VIM, if it is there. The instance that made it knows it, but does not run on it."""
@@ -129,6 +154,19 @@ class VimRegistry:
             raise Conflict(f"VIM {name!r} is a {connection.vim_type}; rules are possible for simulated VIMs only.")
         return driver, connection
 
+    async def _seen(self, connection: Connection) -> dict[str, Any]:
+        """What only a login can tell, as a part of the document."""
+        driver = self._drivers.for_type(connection.vim_type)
+        if not isinstance(driver, Looking):
+            return {}
+        try:
+            async with asyncio.timeout(LONGEST_LOOK):
+                return {"regions": list((await driver.look(connection)).regions)}
+        except TimeoutError:
+            where = connection.interface_info.get("endpoint")
+            detail = f"The login to {where} took longer than {LONGEST_LOOK:g} s."
+            raise VimError(detail, VimFault.TEMPORARY, cure="see that it runs and can be reached from here.") from None
+
     async def _registered(self, vim: Vim) -> None:
         driver = self._drivers.for_type(vim.vim_type)
         if isinstance(driver, Registering):
@@ -137,7 +175,7 @@ class VimRegistry:
     def _in_clear(self, connection: DatabaseConnection, vim: Vim) -> Connection:
         return in_clear(connection, self._vault, VimConnectionInfo(vim_type=vim.vim_type, vim_id=vim.id), vim.id)
 
-    def _validated(self, document: dict[str, Any]) -> None:
+    def _validated(self, document: dict[str, Any]) -> Connection:
         """The driver's word on a document with its secrets in clear."""
         vim_type = document["vimType"]
         connection = Connection(
@@ -147,13 +185,15 @@ class VimRegistry:
             extra=document.get("extra", {}),
         )
         self._drivers.for_type(vim_type).validate(connection)
+        return connection
 
     def _insert(self, connection: DatabaseConnection, document: dict[str, Any], vim_id: str | None = None) -> Vim:
         vim = self._hidden(connection, document | {"id": vim_id or str(uuid.uuid4()), "createdAt": utcnow()})
         vims.insert(connection, vim)
         return vim
 
-    def _enter(self, connection: DatabaseConnection, vim_id: str, document: dict[str, Any]) -> Vim:
+    def _enter(self, connection: DatabaseConnection, vim_id: str, document: dict[str, Any], maker: str) -> Vim:
+        document |= {"project": instances.get(connection, maker).project}
         try:
             before = vims.get(connection, vim_id)
         except NotFound:
@@ -163,9 +203,21 @@ class VimRegistry:
         self._vault.forget_unused(connection, vim_id, msgspec.to_builtins(vim))
         return vim
 
-    def _update(self, connection: DatabaseConnection, name: str, patch: dict[str, Any]) -> Vim:
+    def _update(
+        self, connection: DatabaseConnection, name: str, patch: dict[str, Any], seen: dict[str, Any] | None
+    ) -> Vim:
+        before, request, _ = self._patched(connection, name, patch)
+        fixed = {name: getattr(before, attribute) for name, attribute in NOT_CHANGEABLE.items()} | (seen or {})
+        vim = self._hidden(connection, msgspec.to_builtins(request) | fixed)
+        vims.update(connection, vim)
+        self._vault.forget_unused(connection, vim.id, msgspec.to_builtins(vim))
+        return vim
+
+    def _patched(
+        self, connection: DatabaseConnection, name: str, patch: dict[str, Any]
+    ) -> tuple[Vim, VimRequest, Connection]:
+        """The VIM before, what it would be, and how it would be reached, in clear."""
         before = vims.get_by_name(connection, name)
-        fixed = {"id": before.id, "createdAt": before.created_at}
         document = merge_patch(_changeable(before), patch)
         try:
             request = msgspec.convert(document, VimRequest)
@@ -173,11 +225,7 @@ class VimRegistry:
             raise BadRequest(f"The VIM would not be valid: {error}.") from None
         if request.vim_type != before.vim_type:
             raise BadRequest(f"vimType: a {before.vim_type} stays one; register another VIM instead.")
-        self._validated(self._vault.reveal(connection, [before.id], document))
-        vim = self._hidden(connection, msgspec.to_builtins(request) | fixed)
-        vims.update(connection, vim)
-        self._vault.forget_unused(connection, vim.id, msgspec.to_builtins(vim))
-        return vim
+        return before, request, self._validated(self._vault.reveal(connection, [before.id], document))
 
     def _hidden(self, connection: DatabaseConnection, document: dict[str, Any]) -> Vim:
         return msgspec.convert(self._vault.hide(connection, document["id"], document, self._secret_names), Vim)
@@ -203,7 +251,7 @@ class VimRegistry:
 
 def _changeable(vim: Vim) -> dict[str, Any]:
     document: dict[str, Any] = msgspec.to_builtins(vim)
-    return {name: value for name, value in document.items() if name not in ("id", "createdAt")}
+    return {name: value for name, value in document.items() if name not in NOT_CHANGEABLE}
 
 
 def _user_of(connection: DatabaseConnection, vim_id: str, maker: str | None = None) -> str | None:

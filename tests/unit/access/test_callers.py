@@ -189,6 +189,13 @@ async def test_others_are_asked_in_turn_and_only_about_what_is_not_ours(database
     assert two.closed
 
 
+async def test_a_project_that_the_database_cant_hold_is_none(database: Database) -> None:
+    elsewhere = Elsewhere({"a": Caller("ada", Role.ADMIN, "p" * 64), "b": Caller("bob", Role.ADMIN, "p" * 65)})
+    callers = Callers(FIRST_TOKEN, database, (elsewhere,))
+    assert await callers.caller(b"a") is not None
+    assert await callers.caller(b"b") is None
+
+
 async def test_the_first_token_is_compared_without_telling_by_time(
     callers: Callers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,7 @@ from slipway.store.tables import operations as operations_table
 BEGIN = datetime(2024, 5, 1, tzinfo=UTC)
 
 
-def insert_operation(connection: Connection, number: int) -> None:
+def insert_operation(connection: Connection, number: int, project: str = "default") -> None:
     moment = BEGIN + timedelta(seconds=number // 3)  # three begin at the same moment
     operation = Operation(
         id=f"{number:04}",
@@ -36,6 +36,7 @@ def insert_operation(connection: Connection, number: int) -> None:
     )
     row: dict[str, Any] = {"id": operation.id, "instance_id": f"i{number}", "operation": "SCALE", "state": "COMPLETED"}
     row |= {"started_at": moment.timestamp(), "doc": operation, "summary": "{}", "planned": True, "epoch": 0}
+    row |= {"project": project}
     connection.execute(operations_table.insert().values(**row))
 
 
@@ -87,6 +88,33 @@ def test_a_marker_fits_only_the_list_it_came_from_as_it_was(database: Database) 
         database.read_now(list_documents, operations_table, parse("(eq,id,1)"), marker, limit=1)
     with pytest.raises(BadRequest, match="nextpage_opaque_marker"):
         database.read_now(list_documents, instances_table, marker=marker, limit=1)
+
+
+def test_a_project_has_its_own_pages(database: Database) -> None:
+    for number in range(12):
+        database.write_now(insert_operation, number, "blue" if number % 2 else "red")
+    seen: list[str] = []
+    marker = None
+    while True:
+        page = database.read_now(list_documents, operations_table, marker=marker, limit=2, project="blue")
+        seen += ids(page.items)
+        marker = page.next_marker
+        if marker is None:
+            break
+    assert seen == [f"{number:04}" for number in (11, 9, 7, 5, 3, 1)]
+    assert len(database.read_now(list_documents, operations_table).items) == 12
+    assert database.read_now(list_documents, operations_table, project="nobody's").items == []
+
+
+def test_a_filter_and_a_marker_lead_to_nothing_of_another_project(database: Database) -> None:
+    for number in range(6):
+        database.write_now(insert_operation, number, "blue" if number % 2 else "red")
+    wanted = parse("(eq,id,0003)")
+    assert ids(database.read_now(list_documents, operations_table, wanted, project="blue").items) == ["0003"]
+    assert database.read_now(list_documents, operations_table, wanted, project="red").items == []
+    marker = database.read_now(list_documents, operations_table, limit=1, project="blue").next_marker
+    after = database.read_now(list_documents, operations_table, marker=marker, limit=10, project="red")
+    assert ids(after.items) == ["0004", "0002", "0000"]
 
 
 @pytest.mark.parametrize("limit", [0, -1, LARGEST + 1])

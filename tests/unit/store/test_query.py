@@ -203,7 +203,7 @@ def fill_operations(connection: Connection) -> None:
             operation_params={"additionalParams": {"password": {"$secret": "1"}}},
         )
         row = {"id": operation.id, "instance_id": "i", "operation": "SCALE", "state": "COMPLETED", "planned": True}
-        row |= {"started_at": moment.timestamp(), "doc": operation, "summary": "{}", "epoch": 0}
+        row |= {"project": "default", "started_at": moment.timestamp(), "doc": operation, "summary": "{}", "epoch": 0}
         connection.execute(operations_table.insert().values(**row))
 
 
