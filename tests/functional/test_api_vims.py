@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from slipway.lcm.vim_choice import in_clear
 from slipway.lcm.vim_registry import VimRegistry
 from slipway.model.action import Action, Connection
 from slipway.model.errors import VimError, VimFault
+from slipway.model.instance import VimConnectionInfo
 from slipway.model.machine import Found, Wanted
 from slipway.model.plan import Plan
+from slipway.store import instances
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
 from slipway.vim.contract import Capabilities
@@ -146,3 +149,21 @@ async def test_secrets_of_a_request_are_not_shown_by_its_operation(world: World)
     assert PASSWORD not in listed.text
     assert "$secret" not in listed.text
     assert "seen" in listed.text
+
+
+async def test_stored_credentials_go_to_no_other_address(world: World) -> None:
+    vim = await world.add_vim(accessInfo={"password": PASSWORD})
+    elsewhere = {"interfaceInfo": {"endpoint": "sim://elsewhere"}}
+    refused = await world.call("PATCH", f"{VIMS}/sim", 400, json=elsewhere)
+    assert refused.json()["detail"].startswith("accessInfo: the stored credentials")
+    await world.call("PATCH", f"{VIMS}/sim", 200, json={**elsewhere, "accessInfo": {"password": "new"}})
+    await world.call("PATCH", f"{VIMS}/sim", 200, json={"description": "moved"})
+
+    package = await world.onboard()
+    instance_id = await world.create(package["vnfdId"])
+    instance = await world.services.database.read(instances.get, instance_id)
+    for interface, known in (({"endpoint": "sim://elsewhere"}, True), ({"endpoint": "sim://thief"}, False)):
+        info = VimConnectionInfo(vim_id=vim["id"], vim_type=vim["vimType"], interface_info=interface)
+        reached = await world.services.database.read(in_clear, world.services.vault, info, instance.vnf.id)
+        assert reached.interface_info == interface
+        assert ("password" in reached.access_info) is known

@@ -98,7 +98,8 @@ def check_named(connection: DatabaseConnection, patch: object, project: str) -> 
 def in_clear(connection: DatabaseConnection, vault: Vault, info: VimConnectionInfo, instance_id: str) -> Connection:
     """Everything needed to log in. What the request says goes before what is registered.
 
-    An instance gets at VIMs of its own project only, whatever its record says.
+    An instance gets at VIMs of its own project only, whatever its record says. Registered credentials go to the
+    registered address only: who names another one brings credentials of his own.
     """
     parts: dict[str, dict[str, Any]] = {
         "interface_info": info.interface_info,
@@ -110,9 +111,10 @@ def in_clear(connection: DatabaseConnection, vault: Vault, info: VimConnectionIn
         project = None if info.vim_id == instance_id else instances.get(connection, instance_id).project
         vim = vims.get(connection, info.vim_id, project)
         owners.append(vim.id)
+        there = all(vim.interface_info.get(name) == value for name, value in info.interface_info.items())
         parts = {
             "interface_info": {**vim.interface_info, **info.interface_info},
-            "access_info": {**vim.access_info, **info.access_info},
+            "access_info": {**(vim.access_info if there else {}), **info.access_info},
             "extra": {**vim.extra, **info.extra},
         }
     return Connection(vim_type=info.vim_type or "", vim_id=info.vim_id, **vault.reveal(connection, owners, parts))

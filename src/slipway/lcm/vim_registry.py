@@ -19,7 +19,7 @@ from slipway.model.instance import VimConnectionInfo
 from slipway.model.merge import merge_patch
 from slipway.model.operation import HOLDING
 from slipway.model.requests import Name, Request, Text
-from slipway.model.secrets import refuse_references
+from slipway.model.secrets import find_references, refuse_references
 from slipway.model.vim import Seen, Vim
 from slipway.store import instances, tables, vims
 from slipway.store.database import Database
@@ -225,6 +225,11 @@ class VimRegistry:
             raise BadRequest(f"The VIM would not be valid: {error}.") from None
         if request.vim_type != before.vim_type:
             raise BadRequest(f"vimType: a {before.vim_type} stays one; register another VIM instead.")
+        if request.interface_info != before.interface_info and any(find_references(request.access_info)):
+            raise BadRequest(
+                "accessInfo: the stored credentials were given for the address that the VIM has now, and go nowhere "
+                "else; give them again together with the new interfaceInfo."
+            )
         return before, request, self._validated(self._vault.reveal(connection, [before.id], document))
 
     def _hidden(self, connection: DatabaseConnection, document: dict[str, Any]) -> Vim:
