@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
-import logging
 import os
 import secrets
 import signal
 import socket
+import ssl
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -29,19 +30,36 @@ from slipway.engine.seam import Boundary
 from slipway.engine.worker import Worker
 from slipway.lcm.clusters import Clusters, PackageFiles
 from slipway.lcm.front import Lcm
+from slipway.lcm.grants import Grants
+from slipway.lcm.hook_check import check_hooks
 from slipway.lcm.lifecycle import RecordedLifecycle
 from slipway.lcm.onboarding import Onboarding
+from slipway.lcm.package_download import Bounds
+from slipway.lcm.script_world import RecordedScriptWorld
 from slipway.lcm.standing_clusters import StandingClusters
+from slipway.lcm.subscribing import Subscribing
 from slipway.lcm.vim_registry import VimRegistry, VimRequest
 from slipway.mgmt.drivers import ManagementDriver, ManagementDrivers, Noop
+from slipway.mgmt.scripts import Scripts
+from slipway.mgmt.walls import Walls
 from slipway.model.errors import SettingsError
 from slipway.model.vim import SIMULATED
+from slipway.notify.calling import Calling
+from slipway.notify.sender import Sender
+from slipway.outside.guard import Guard
+from slipway.own_certificate import caller_of_subscribers
 from slipway.package.signature import UnsignedPolicy
+from slipway.server_tls import server_tls
 from slipway.settings import Settings
+from slipway.store import subscriptions
 from slipway.store.database import Database
 from slipway.store.migrate import upgrade
 from slipway.store.secrets import Vault
+from slipway.telemetry import logs
+from slipway.telemetry.numbers import Gauge
+from slipway.telemetry.watching import Telemetry, telemetry_for
 from slipway.vim.kubernetes.driver import KubernetesVimDriver
+from slipway.vim.openstack.driver import OpenStackDriver
 from slipway.vim.registry import Drivers
 from slipway.vim.sandbox.driver import SandboxDriver
 from slipway.vim.simulated.driver import SimulatedDriver
@@ -49,6 +67,7 @@ from slipway.vim.simulated.driver import SimulatedDriver
 Role = Literal["all", "api", "worker"]
 
 DAY = 86400.0
+HOUR = 3600.0
 FIRST_VIM = "simulated"
 
 
@@ -67,7 +86,10 @@ class Slipway:
     lcm: Lcm
     onboarding: Onboarding
     vims: VimRegistry
+    calling: Calling
+    subscribing: Subscribing
     worker: Worker | None
+    telemetry: Telemetry
 
     @property
     def is_embedded(self) -> bool:
@@ -79,6 +101,7 @@ class Slipway:
         self.reach.simulated.close()
         self.sandbox.close()
         self.database.close()
+        self.telemetry.close()
 
 
 def assemble(
@@ -88,20 +111,31 @@ def assemble(
     management_drivers: Sequence[ManagementDriver] = (),
 ) -> Slipway:
     """Open the store, bring it up to date, and connect the parts."""
+    telemetry = telemetry_for(settings.traces_endpoint)
     database = Database(settings.database)
     upgrade(database)
     vault = Vault(settings.key_path)
     simulated = SimulatedDriver(settings.simulated_path)
     sandbox = SandboxDriver(settings.sandbox_path)
-    drivers = Drivers([simulated, sandbox, KubernetesVimDriver()])
+    guard = Guard.from_settings(settings, listens=role != "worker")
+    drivers = Drivers([simulated, sandbox, KubernetesVimDriver(guard=guard), OpenStackDriver(guard)])
     names = settings.secret_parameters
+    calling = caller_of_subscribers(settings, guard)
+    telemetry.collectors["notifications"] = partial(_notifications, database)
     vims = VimRegistry(database, vault, drivers, names)
     reach = ReachByVim(SshReach(), SimulatedReach(settings.simulated_path))
     world = World(reach, Clusters(vims), PackageFiles(database, settings.packages_path))
     kubernetes = KubernetesDriver(world)
-    management = ManagementDrivers([Noop(), kubernetes, *management_drivers])
+    scripts = Scripts(RecordedScriptWorld(database, settings.packages_path), _walls(settings))
+    management = ManagementDrivers([Noop(), kubernetes, *management_drivers], scripts)
     actions = {**drivers.actions(), **management.actions()}
-    lifecycle = RecordedLifecycle(database, vault, drivers, management, names)
+    grants = None
+    if settings.nfvo_url:
+        from slipway.orchestrator import nfvo
+
+        own = settings.base_url or _address(settings.host, settings.port, tls=settings.tls_certificate is not None)
+        grants = Grants(nfvo(settings, settings.nfvo_url), database, vault, drivers, names, own)
+    lifecycle = RecordedLifecycle(database, vault, drivers, management, names, grants)
     worker = None
     if role != "api":
         worker = Worker(
@@ -114,7 +148,9 @@ def assemble(
             steps_at_once=settings.steps_at_once,
             retention=settings.journal_retention_days * DAY,
             boundary=boundary,
+            watch=telemetry,
         )
+        telemetry.collectors["worker"] = partial(_slots, worker)
     return Slipway(
         settings=settings,
         database=database,
@@ -122,27 +158,64 @@ def assemble(
         drivers=drivers,
         simulated=simulated,
         sandbox=sandbox,
-        lcm=Lcm(database, vault, lifecycle, drivers, management, actions, bell=worker, secret_names=names),
+        lcm=Lcm(
+            database,
+            vault,
+            lifecycle,
+            drivers,
+            management,
+            actions,
+            bell=worker,
+            secret_names=names,
+            watch=telemetry,
+        ),
         onboarding=Onboarding(
             database,
             settings.packages_path,
             policy=UnsignedPolicy(settings.unsigned_packages),
             trust=_trusted(settings.trusted_certificates),
+            check=partial(check_hooks, management=management),
+            guard=guard,
+            bounds=Bounds(size=settings.max_package_bytes),
         ),
         vims=vims,
+        calling=calling,
+        subscribing=Subscribing(database, vault, guard, calling, test=settings.callback_test),
         clusters=StandingClusters(database, vault, world, (kubernetes.name, *kubernetes.aliases)),
         reach=reach,
         worker=worker,
+        telemetry=telemetry,
     )
+
+
+def _walls(settings: Settings) -> Walls:
+    return Walls(
+        user=settings.script_user,
+        seconds=settings.script_seconds,
+        memory_bytes=settings.script_memory_bytes,
+        isolation=settings.script_isolation,
+    )
+
+
+async def _notifications(database: Database) -> list[Gauge]:
+    pending, failing = await database.read(subscriptions.counts)
+    return [
+        Gauge("slipway_notifications_pending", "Notifications that wait to be delivered.", {(): pending}),
+        Gauge("slipway_subscribers_failing", "Subscribers that did not answer the last time.", {(): failing}),
+    ]
+
+
+async def _slots(worker: Worker) -> list[Gauge]:
+    """How busy this process's worker is."""
+    return [
+        Gauge("slipway_steps_waiting", "Steps of this process that wait for a slot.", {(): worker.slots.waiting}),
+        Gauge("slipway_steps_running", "Steps of this process that have a slot.", {(): worker.slots.taken}),
+    ]
 
 
 def serve(settings: Settings, role: Role = "all", boundary: Boundary | None = None) -> None:
     """Run until SIGTERM or SIGINT."""
-    logging.basicConfig(
-        level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr
-    )
-    for talkative in ("alembic", "asyncssh", "httpcore", "httpx", "uvicorn"):
-        logging.getLogger(talkative).setLevel(max(logging.WARNING, logging.getLogger().level))
+    logs.set_up(settings.log_level, settings.log_format, sys.stderr)
     os.umask(0o077)
     settings.data_dir.mkdir(parents=True, exist_ok=True)
     embedded = settings.database.startswith("sqlite")
@@ -151,30 +224,33 @@ def serve(settings: Settings, role: Role = "all", boundary: Boundary | None = No
             f"`slipway {role}` runs beside other processes and needs PostgreSQL: set database_url. "
             "With SQLite use `slipway serve`, which is API and worker in one process."
         )
+    tls = None if role == "worker" else server_tls(settings)
     with _alone_with(settings.data_dir) if embedded else contextlib.nullcontext():
         slipway = assemble(settings, role, boundary)
         try:
             import uvloop
 
-            uvloop.run(_serve(slipway, role))
+            uvloop.run(_serve(slipway, role, tls))
         finally:
             slipway.close()
 
 
-async def _serve(slipway: Slipway, role: Role) -> None:
+async def _serve(slipway: Slipway, role: Role, tls: ssl.SSLContext | None) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await slipway.onboarding.recover(alone=slipway.is_embedded)
+    await slipway.onboarding.recover()
     if slipway.is_embedded:
         await _add_first_vim(slipway)
     working = await _start_worker(slipway)
     if role == "worker":
         print(f"Slipway {__version__} worker {slipway.worker and slipway.worker.id} is ready", flush=True)
-        await stop.wait()
-        await _stop_worker(slipway, working)
+        settings = slipway.settings
+        async with _sending(slipway, settings.base_url or _address(settings.host, settings.port)):
+            await stop.wait()
+            await _stop_worker(slipway, working)
         return
-    await _serve_http(slipway, stop, working)
+    await _serve_http(slipway, stop, working, tls)
 
 
 async def _add_first_vim(slipway: Slipway) -> None:
@@ -209,18 +285,25 @@ async def _stop_worker(slipway: Slipway, working: asyncio.Task[None] | None) -> 
         await slipway.reach.close()
 
 
-async def _serve_http(slipway: Slipway, stop: asyncio.Event, working: asyncio.Task[None] | None) -> None:
+async def _serve_http(
+    slipway: Slipway, stop: asyncio.Event, working: asyncio.Task[None] | None, tls: ssl.SSLContext | None
+) -> None:
     import uvicorn
 
+    from slipway.access.callers import Callers
     from slipway.api.application import make_app
     from slipway.api.services import Services
-    from slipway.http_server import Server
+    from slipway.api.watched import Watched
+    from slipway.http_server import BoundedProtocol, Server
+    from slipway.identity import providers
 
     settings = slipway.settings
     listening = _listen(settings.host, settings.port)
     port = listening.getsockname()[1]
-    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
-    url = settings.base_url or f"http://{shown}:{port}"
+    url = settings.base_url or _address(settings.host, port, tls=tls is not None)
+    callers = None
+    if settings.auth:
+        callers = Callers(token_of(settings.token_path), slipway.database, providers(settings))
     app = make_app(
         Services(
             database=slipway.database,
@@ -230,32 +313,68 @@ async def _serve_http(slipway: Slipway, stop: asyncio.Event, working: asyncio.Ta
             vims=slipway.vims,
             clusters=slipway.clusters,
             drivers=slipway.drivers,
-            token=token_of(settings.token_path) if settings.auth else None,
+            subscribing=slipway.subscribing,
+            callers=callers,
             base_url=url,
+            nfvo_url=settings.nfvo_url,
             page_size=settings.page_size,
             max_body_bytes=settings.max_body_bytes,
             max_package_bytes=settings.max_package_bytes,
             version=__version__,
+            telemetry=slipway.telemetry,
+            metrics_public=settings.metrics_public,
         )
     )
     server = Server(
         uvicorn.Config(
-            app,
+            Watched(app, slipway.telemetry.numbers),
             log_config=None,
             access_log=False,
-            http="httptools",
+            http=BoundedProtocol,
             ws="none",
             server_header=False,
+            proxy_headers=False,  # what others say of who asks is not believed
             timeout_graceful_shutdown=max(1, int(settings.shutdown_seconds)),
         ),
         ready=f"Slipway {__version__} is ready at {url} (data in {settings.data_dir})",
+        tls=tls,
     )
-    serving = asyncio.create_task(server.serve([listening]))
-    stopping = asyncio.create_task(stop.wait())
-    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    server.should_exit = True
-    await asyncio.gather(serving, _stop_worker(slipway, working))
-    stopping.cancel()
+    async with _sending(slipway, url) if working else contextlib.nullcontext():
+        serving = asyncio.create_task(server.serve([listening]))
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit = True
+        await asyncio.gather(serving, _stop_worker(slipway, working))
+        await slipway.onboarding.close()
+        stopping.cancel()
+    if callers:
+        await callers.close()
+
+
+@contextlib.asynccontextmanager
+async def _sending(slipway: Slipway, base_url: str) -> AsyncIterator[None]:
+    """Deliver notifications meanwhile."""
+    settings = slipway.settings
+    sender = Sender(
+        slipway.database,
+        slipway.vault,
+        slipway.calling,
+        base_url,
+        poll=settings.poll_seconds,
+        give_up_after=settings.notification_hours * HOUR,
+    )
+    slipway.telemetry.listeners.append(sender.wake)
+    task = asyncio.create_task(sender.serve(), name="sender")
+    try:
+        yield
+    finally:
+        await sender.leave()
+        await task
+
+
+def _address(host: str, port: int, *, tls: bool = False) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"{'https' if tls else 'http'}://{shown}:{port}"
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -6,6 +6,7 @@ without end, integers of any length, zero characters - is looked for only where 
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any, Generic, TypeVar
 
@@ -13,7 +14,7 @@ import msgspec
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 
 from slipway.api.routing import AnyRequest
-from slipway.model.errors import BadRequest, TooLarge, UnsupportedMediaType
+from slipway.model.errors import BadRequest, TooLarge, TooSlow, UnsupportedMediaType
 
 JSON_TYPES = ("application/json",)
 PATCH_TYPES = ("application/merge-patch+json", "application/json")
@@ -28,18 +29,23 @@ _anything = msgspec.json.Decoder().decode
 
 
 class Body(Generic[T]):
-    """Reads bodies of one type."""
+    """Reads bodies of one type. Unless `strict`, numbers may be written as text."""
 
-    def __init__(self, kind: type[T], media_types: tuple[str, ...] = JSON_TYPES) -> None:
-        self._decode = msgspec.json.Decoder(kind).decode
-        self._media_types = media_types
+    def __init__(self, kind: type[T], media_types: tuple[str, ...] = JSON_TYPES, *, strict: bool = True) -> None:
+        self.kind = kind
+        self.media_types = media_types
+        self._decode = msgspec.json.Decoder(kind, strict=strict).decode
 
     async def read(self, request: AnyRequest) -> T:
-        require_media_type(request, self._media_types)
+        require_media_type(request, self.media_types)
         try:
-            return self.decoded(await request.body())
+            async with asyncio.timeout(request.app.state.body_seconds):
+                raw = await request.body()
         except RequestEntityTooLarge:
             raise too_large(request) from None
+        except TimeoutError:
+            raise too_slow(request) from None
+        return self.decoded(raw)
 
     def decoded(self, raw: bytes, within: str = "") -> T:
         """`within` is the attribute that the document is the value of, if it is one."""
@@ -68,6 +74,10 @@ def require_media_type(request: AnyRequest, possible: tuple[str, ...]) -> None:
 def too_large(request: AnyRequest) -> TooLarge:
     limit = request.route_handler.resolve_request_max_body_size()
     return TooLarge(f"The body is larger than the {limit} bytes that are accepted here.")
+
+
+def too_slow(request: AnyRequest) -> TooSlow:
+    return TooSlow(f"The body, or its next piece, did not come within {request.app.state.body_seconds:g} s. Repeat it.")
 
 
 def explained(error: msgspec.ValidationError, within: str = "") -> str:

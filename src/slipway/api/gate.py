@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hmac
 import re
 from collections.abc import Iterable
 
+from slipway.access.callers import Callers
+from slipway.model.access import ANYBODY, NOBODY, Caller
 from slipway.model.errors import BadRequest, NotAcceptable, NotFound, Unauthorized
 
-PUBLIC = frozenset({"/health"})
 LCM_VERSION = "2.0.0"
 LCM_PREFIX = "/vnflcm/v2"
 VERSIONLESS = frozenset({f"{LCM_PREFIX}/api_versions", f"{LCM_PREFIX}/api_versions/"})
@@ -19,21 +19,24 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 class Gate:
-    def __init__(self, token: str | None) -> None:
-        self._token = None if token is None else token.encode()
+    """`callers` None lets everybody in. `public` are the paths that need no token."""
 
-    def check(self, path: str, headers: Headers) -> None:
-        """RequestError when the request goes no further."""
-        if path not in PUBLIC:
-            self._check_token(headers)
+    def __init__(self, callers: Callers | None, public: frozenset[str]) -> None:
+        self._callers = callers
+        self._public = public
+
+    async def enter(self, path: str, headers: Headers) -> Caller:
+        """Who asks. RequestError when the request goes no further."""
+        caller = NOBODY if path in self._public else await self._caller(headers)
         if path.startswith(LCM_PREFIX) and path not in VERSIONLESS:
             _check_version(headers)
         if "\0" in path:
             raise NotFound("There is nothing at this path: it has a zero character in it.")
+        return caller
 
-    def _check_token(self, headers: Headers) -> None:
-        if self._token is None:
-            return
+    async def _caller(self, headers: Headers) -> Caller:
+        if self._callers is None:
+            return ANYBODY
         given = b""
         for name, value in headers:
             if name == b"x-auth-token":
@@ -41,9 +44,11 @@ class Gate:
                 break
             if name == b"authorization" and value[:7].lower() == b"bearer ":
                 given = value[7:].strip()
-        if not hmac.compare_digest(given, self._token):
+        caller = await self._callers.caller(given) if given else None
+        if caller is None:
             what = "The token is not valid" if given else "A token is missing"
             raise Unauthorized(f"{what}. Send it as 'X-Auth-Token: <token>' or 'Authorization: Bearer <token>'.")
+        return caller
 
 
 def _check_version(headers: Headers) -> None:

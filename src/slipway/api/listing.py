@@ -12,7 +12,7 @@ from litestar.response.base import ASGIResponse
 from sqlalchemy import Connection, Table
 
 from slipway.api.replies import json_reply
-from slipway.api.routing import LIST_PARAMETERS, AnyRequest, read_query
+from slipway.api.routing import LIST_PARAMETERS, AnyRequest, caller_of, read_query
 from slipway.api.selectors import Selection, select
 from slipway.model.secrets import REFERENCE, redact
 from slipway.store.database import READERS, Database
@@ -21,6 +21,7 @@ from slipway.store.paging import Page, list_documents
 from slipway.store.resources import RESOURCES
 
 MARKER = "nextpage_opaque_marker"
+MISSPELT = "exclude-fields"  # by the stock client, in lists of operations
 
 _MARK = f'"{REFERENCE}"'
 _decode = msgspec.json.Decoder().decode
@@ -29,6 +30,8 @@ _encode = msgspec.json.Encoder().encode
 
 class Listing:
     """The list of one table. `left_out` are the attributes that a list has only on request."""
+
+    parameters: tuple[str, ...] = LIST_PARAMETERS
 
     def __init__(
         self,
@@ -50,21 +53,34 @@ class Listing:
         self._turns = asyncio.Semaphore(1 if database.is_sqlite else READERS)
 
     async def __call__(self, request: AnyRequest) -> ASGIResponse:
-        query = read_query(request, LIST_PARAMETERS)
+        query = self._asked(request)
         selection = select(query, self._attributes, self._left_out)
         filters = parse(query["filter"]) if "filter" in query else ()
         # A filter looks at much and finds little: nobody has to wait behind it.
         async with nullcontext() if filters else self._turns:
-            body, marker = await self._database.read(self._read, filters, query.get(MARKER), selection)
+            body, marker = await self._database.read(self._read, filters, query, selection, caller_of(request).project)
         return json_reply(body, headers={"Link": self._next(query, marker)} if marker else None)
 
-    def _read(
-        self, connection: Connection, filters: tuple[Filter, ...], marker: str | None, selection: Selection
-    ) -> tuple[bytes, str | None]:
-        page = list_documents(connection, self._table, filters, marker, self._page_size, selection.without)
-        return self._joined(page, selection), page.next_marker
+    def _asked(self, request: AnyRequest) -> dict[str, str]:
+        return read_query(request, self.parameters)
 
-    def _joined(self, page: Page, selection: Selection) -> bytes:
+    def _read(
+        self,
+        connection: Connection,
+        filters: tuple[Filter, ...],
+        query: dict[str, str],
+        selection: Selection,
+        project: str | None,
+    ) -> tuple[bytes, str | None]:
+        page = list_documents(
+            connection, self._table, filters, query.get(MARKER), self._limit(query), selection.without, project
+        )
+        return self._joined(connection, page, selection), page.next_marker
+
+    def _limit(self, query: dict[str, str]) -> int | None:
+        return self._page_size
+
+    def _joined(self, connection: Connection, page: Page, selection: Selection) -> bytes:
         links = self._links
         if not selection.cuts and _MARK not in page.text:
             whole = ",".join([f'{item[:-1]},"_links":{links(item)}}}' for item in page.items])
@@ -78,3 +94,15 @@ class Listing:
 
     def _next(self, query: dict[str, str], marker: str) -> str:
         return f'<{self._url}?{urlencode(query | {MARKER: marker})}>;rel="next"'
+
+
+class ForgivingListing(Listing):
+    """Which also understands the stock client."""
+
+    parameters: tuple[str, ...] = (*LIST_PARAMETERS, MISSPELT)
+
+    def _asked(self, request: AnyRequest) -> dict[str, str]:
+        query = super()._asked(request)
+        if MISSPELT in query:
+            query.setdefault("exclude_fields", query.pop(MISSPELT))
+        return query

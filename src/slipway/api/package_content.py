@@ -6,22 +6,42 @@ import asyncio
 import io
 import zipfile
 from collections.abc import AsyncIterator
+from functools import partial
+from typing import Annotated
 
 from litestar.exceptions.http_exceptions import RequestEntityTooLarge
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
+from msgspec import Meta
 
-from slipway.api.bodies import require_media_type, too_large
+from slipway.api.answers import NOTHING, file_of
+from slipway.api.bodies import Body, require_media_type, too_large, too_slow
 from slipway.api.links import PACKAGES
 from slipway.api.negotiation import acceptable
 from slipway.api.ranges import FileReply
 from slipway.api.replies import empty_reply
-from slipway.api.routing import GET, PUT, AnyRequest, route
+from slipway.api.routing import GET, POST, PUT, AnyRequest, route
 from slipway.api.services import Services
+from slipway.lcm.package_download import Source
 from slipway.model.errors import NotAcceptable
+from slipway.model.requests import Request
+from slipway.store import tables
 
 ZIP = "application/zip"
 TEXT = "text/plain"
+ANY = file_of("*/*")
+Short = Annotated[str, Meta(max_length=255)]
+
+
+class UploadFromUri(Request, frozen=True, kw_only=True):
+    """UploadVnfPackageFromUriRequest."""
+
+    address_information: Annotated[str, Meta(min_length=1, max_length=2048)]
+    user_name: Short | None = None
+    password: Short | None = None
+
+
+_upload_from_uri = Body(UploadFromUri)
 
 
 class PackageContent:
@@ -31,12 +51,17 @@ class PackageContent:
 
     def routes(self) -> list[HTTPRouteHandler]:
         one = f"{PACKAGES}/{{id:str}}"
+        whole = f"{one}/package_content"
+        own = partial(route, within=tables.packages)
+        file = partial(own, headers=("Range",), refuses=(409, 416))
+        later = {202: NOTHING}
         return [
-            route(PUT, f"{one}/package_content", self.upload, max_bytes=self._max_bytes),
-            route(GET, f"{one}/package_content", self.content, gives=ZIP),
-            route(GET, f"{one}/vnfd", self.vnfd, gives=None),
-            route(GET, f"{one}/manifest", self.manifest, gives=TEXT),
-            route(GET, f"{one}/artifacts/{{name:path}}", self.artifact, gives=None),
+            own(PUT, whole, self.upload, max_bytes=self._max_bytes, takes=(ZIP,), answers=later),
+            own(POST, f"{whole}/upload_from_uri", self.upload_from_uri, takes=_upload_from_uri, answers=later),
+            file(GET, whole, self.content, gives=ZIP, answers={200: file_of(ZIP), 206: file_of(ZIP)}),
+            own(GET, f"{one}/vnfd", self.vnfd, gives=None, answers={200: file_of(ZIP, TEXT)}, refuses=(409,)),
+            own(GET, f"{one}/manifest", self.manifest, gives=TEXT, answers={200: file_of(TEXT)}, refuses=(409,)),
+            file(GET, f"{one}/artifacts/{{name:path}}", self.artifact, gives=None, answers={200: ANY, 206: ANY}),
         ]
 
     async def upload(self, request: AnyRequest) -> ASGIResponse:
@@ -45,38 +70,61 @@ class PackageContent:
         await self._onboarding.upload(request.path_params["id"], _received(request))
         return empty_reply(202)
 
+    async def upload_from_uri(self, request: AnyRequest) -> ASGIResponse:
+        """What goes wrong after this answer is told by the package's onboardingFailureDetails, too."""
+        body = await _upload_from_uri.read(request)
+        source = Source(body.address_information, body.user_name, body.password)
+        await self._onboarding.fetch(request.path_params["id"], source)
+        return empty_reply(202)
+
     async def content(self, request: AnyRequest) -> ASGIResponse:
         path = await self._onboarding.content(request.path_params["id"])
         size = (await asyncio.to_thread(path.stat)).st_size
         return FileReply(lambda: path.open("rb"), size, ZIP, request.headers.get("range"))
 
     async def vnfd(self, request: AnyRequest) -> ASGIResponse:
-        """A ZIP of all files, or the text itself when there is only one and the caller wants it so."""
-        form = acceptable(request.headers.get("accept"), (ZIP, TEXT))
+        """A ZIP of all files, or the text itself when there is only one and the caller names that form."""
+        accept = request.headers.get("accept")
+        named = TEXT in (accept or "").lower()
+        form = acceptable(accept, (TEXT, ZIP) if named else (ZIP, TEXT))
         files = await self._onboarding.vnfd(request.path_params["id"])
-        if form == ZIP:
-            return ASGIResponse(body=await asyncio.to_thread(_zipped, files), media_type=ZIP)
         yaml = [content for name, content in files.items() if name.endswith((".yaml", ".yml"))]
-        if len(yaml) != 1:
-            raise NotAcceptable(f"The VNFD has {len(yaml)} files, which no {TEXT} can hold. Accept {ZIP}.")
-        return ASGIResponse(body=yaml[0], media_type=TEXT)
+        if form == TEXT and len(yaml) == 1:
+            return _text(yaml[0])
+        try:
+            acceptable(accept, (ZIP,))
+        except NotAcceptable:
+            raise NotAcceptable(f"The VNFD has {len(yaml)} files, which no {TEXT} can hold. Accept {ZIP}.") from None
+        return ASGIResponse(body=await asyncio.to_thread(_zipped, files), media_type=ZIP)
 
     async def manifest(self, request: AnyRequest) -> ASGIResponse:
-        return ASGIResponse(body=await self._onboarding.manifest(request.path_params["id"]), media_type=TEXT)
+        return _text(await self._onboarding.manifest(request.path_params["id"]))
 
     async def artifact(self, request: AnyRequest) -> ASGIResponse:
+        """An artifact is what it is, whatever Accept says: the stock client asks for JSON."""
         name = str(request.path_params["name"]).lstrip("/")
         found = await self._onboarding.artifact(request.path_params["id"], name)
-        acceptable(request.headers.get("accept"), (found.media_type,))
         return FileReply(found.open, found.size, found.media_type, request.headers.get("range"))
 
 
+def _text(content: bytes) -> ASGIResponse:
+    """Of exactly this type: the stock client does not know what to do with a charset."""
+    return ASGIResponse(body=content, headers={"Content-Type": TEXT})
+
+
 async def _received(request: AnyRequest) -> AsyncIterator[bytes]:
+    chunks = request.stream()
     try:
-        async for chunk in request.stream():
+        while True:
+            async with asyncio.timeout(request.app.state.body_seconds):
+                chunk = await anext(chunks, None)
+            if chunk is None:
+                return
             yield chunk
     except RequestEntityTooLarge:
         raise too_large(request) from None
+    except TimeoutError:
+        raise too_slow(request) from None
 
 
 def _zipped(files: dict[str, bytes]) -> bytes:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
+from msgspec import UNSET, UnsetType
 
+from slipway.api.answers import json_of, page_of, resource
 from slipway.api.bodies import PATCH_TYPES, Body
 from slipway.api.links import PACKAGES, Links, linked
 from slipway.api.listing import Listing
 from slipway.api.replies import empty_reply, json_reply, shown
-from slipway.api.routing import DELETE, GET, LIST_PARAMETERS, PATCH, POST, AnyRequest, route
+from slipway.api.routing import DELETE, GET, LIST_PARAMETERS, PATCH, POST, AnyRequest, caller_of, route
 from slipway.api.services import Services
 from slipway.model.errors import BadRequest
 from slipway.model.package import OperationalState, VnfPackage
@@ -29,7 +32,7 @@ class CreatePackage(Request, frozen=True, kw_only=True):
 
 class ModifyPackage(Request, frozen=True, kw_only=True):
     operational_state: OperationalState | None = None
-    user_defined_data: dict[str, Any] | None = None
+    user_defined_data: dict[str, Any] | UnsetType | None = UNSET  # null: none any more
 
 
 _create = Body(CreatePackage)
@@ -46,18 +49,19 @@ class Packages:
 
     def routes(self) -> list[HTTPRouteHandler]:
         one = f"{PACKAGES}/{{id:str}}"
+        own = partial(route, within=tables.packages)
         return [
-            route(POST, PACKAGES, self.create),
-            route(GET, PACKAGES, self._list, parameters=LIST_PARAMETERS),
-            route(GET, one, self.show),
-            route(PATCH, one, self.modify),
-            route(DELETE, one, self.delete),
+            route(POST, PACKAGES, self.create, takes=_create, answers={201: resource(VnfPackage, "Location")}),
+            route(GET, PACKAGES, self._list, parameters=LIST_PARAMETERS, answers={200: page_of(VnfPackage)}),
+            own(GET, one, self.show, answers={200: resource(VnfPackage)}),
+            own(PATCH, one, self.modify, takes=_modify, answers={200: json_of(ModifyPackage)}),
+            own(DELETE, one, self.delete),
         ]
 
     async def create(self, request: AnyRequest) -> ASGIResponse:
         body = await _create.read(request)
         refuse_references(body.user_defined_data)
-        package = await self._onboarding.create(body.user_defined_data)
+        package = await self._onboarding.create(body.user_defined_data, caller_of(request).home)
         return self._shown(package, 201, {"Location": f"{self._links.packages}/{package.id}"})
 
     async def show(self, request: AnyRequest) -> ASGIResponse:
@@ -68,7 +72,7 @@ class Packages:
         body = await _modify.read(request)
         if body == ModifyPackage():
             raise BadRequest("The body names nothing to change; possible are: operationalState, userDefinedData.")
-        refuse_references(body.user_defined_data)
+        refuse_references(body.user_defined_data or {})
         await self._onboarding.modify(request.path_params["id"], body.operational_state, body.user_defined_data)
         return json_reply(msgspec.json.encode(body))
 

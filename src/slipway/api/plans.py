@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 from sqlalchemy import Connection
 
+from slipway.api.answers import json_of
 from slipway.api.bodies import Body
 from slipway.api.replies import json_reply, shown
-from slipway.api.routing import GET, POST, AnyRequest, route
+from slipway.api.routing import GET, POST, AnyRequest, must_be_own, route
 from slipway.api.services import Services
 from slipway.engine import decisions
 from slipway.lcm.operations import OPERATIONS
 from slipway.model.journal import StepRecord
-from slipway.model.operation import Operation, OperationType
+from slipway.model.operation import Operation, OperationType, State
 from slipway.model.plan import Effect, Verb
 from slipway.model.requests import Name, Request
-from slipway.store import operations
+from slipway.store import operations, tables
 
 
 class PlanRequest(Request, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class PlanRequest(Request, frozen=True, kw_only=True):
 
     vnf_instance_id: Name
     operation: OperationType
-    request: msgspec.Raw = msgspec.Raw(b"{}")
+    request: msgspec.Raw = msgspec.field(default_factory=lambda: msgspec.Raw(b"{}"))
 
 
 class StepView(msgspec.Struct, rename="camel", kw_only=True):
@@ -49,6 +49,25 @@ class ProgressView(StepView, rename="camel", kw_only=True):
     error: str | None
 
 
+class PlanView(msgspec.Struct, rename="camel", kw_only=True):
+    """`make`, `change` and `remove` say what all steps together do to the world."""
+
+    vnf_instance_id: str
+    operation: OperationType
+    steps: tuple[StepView, ...]
+    make: tuple[str, ...]
+    change: tuple[str, ...]
+    remove: tuple[str, ...]
+    note: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class StepsView(msgspec.Struct, rename="camel", kw_only=True):
+    operation_id: str
+    operation_state: State
+    steps: tuple[ProgressView, ...]
+
+
+NOT_ASKED = "The NFVO was not asked. It may refuse the operation, or say where and from what machines are made."
 _plan = Body(PlanRequest)
 _requests = {kind: Body(rules.request) for kind, rules in OPERATIONS.items()}
 
@@ -59,43 +78,48 @@ class Plans:
         self._lcm = services.lcm
 
     def routes(self) -> list[HTTPRouteHandler]:
+        plan, steps = {200: json_of(PlanView)}, {200: json_of(StepsView)}
         return [
-            route(POST, "/slipway/v1/plans", self.preview),
-            route(GET, "/slipway/v1/operations/{id:str}/steps", self.steps),
+            route(POST, "/slipway/v1/plans", self.preview, takes=_plan, answers=plan, refuses=(404, 502)),
+            route(GET, "/slipway/v1/operations/{id:str}/steps", self.steps, within=tables.operations, answers=steps),
         ]
 
     async def preview(self, request: AnyRequest) -> ASGIResponse:
         body = await _plan.read(request)
+        await must_be_own(request, tables.instances, body.vnf_instance_id)
         wanted = _requests[body.operation].decoded(bytes(body.request), within="request")
         plan = await self._lcm.preview(body.operation, body.vnf_instance_id, wanted)
-        document: dict[str, Any] = {
-            "vnfInstanceId": body.vnf_instance_id,
-            "operation": body.operation,
-            "steps": [
+        effects = {verb: _named(verb, (effect for step in plan.steps for effect in step.effects)) for verb in Verb}
+        view = PlanView(
+            vnf_instance_id=body.vnf_instance_id,
+            operation=body.operation,
+            steps=tuple(
                 StepView(id=step.id, action=step.action, node=step.node, after=step.after, effects=step.effects)
                 for step in plan.steps
-            ],
-        }
-        for verb in Verb:
-            document[verb.value] = _named(verb, (effect for step in plan.steps for effect in step.effects))
-        return json_reply(shown(document))
+            ),
+            make=effects[Verb.MAKE],
+            change=effects[Verb.CHANGE],
+            remove=effects[Verb.REMOVE],
+            note=NOT_ASKED if self._lcm.asks_nfvo else msgspec.UNSET,
+        )
+        return json_reply(shown(view))
 
     async def steps(self, request: AnyRequest) -> ASGIResponse:
         operation, records = await self._database.read(_progress, request.path_params["id"])
-        document = {
-            "operationId": operation.id,
-            "operationState": operation.operation_state,
-            "steps": [_view(record) for record in records],
-        }
-        return json_reply(shown(document))
+        view = StepsView(
+            operation_id=operation.id,
+            operation_state=operation.operation_state,
+            steps=tuple(_view(record) for record in records),
+        )
+        return json_reply(shown(view))
 
 
 def _progress(connection: Connection, operation_id: str) -> tuple[Operation, list[StepRecord]]:
     return operations.get(connection, operation_id), decisions.progress(connection, operation_id)
 
 
-def _named(verb: Verb, effects: Iterable[Effect]) -> list[str]:
-    return [f"{effect.kind} {effect.name}" for effect in effects if effect.verb is verb]
+def _named(verb: Verb, effects: Iterable[Effect]) -> tuple[str, ...]:
+    return tuple(f"{effect.kind} {effect.name}" for effect in effects if effect.verb is verb)
 
 
 def _view(record: StepRecord) -> ProgressView:

@@ -14,6 +14,18 @@ from slipway.engine.journal import DATABASE_AWAY
 from slipway.model.errors import ProblemDetails, RangeNotSatisfiable, RequestError, VimError
 
 PROBLEM_JSON = "application/problem+json"
+LEGACY_PREFIX = "/v1.0"  # whose clients want errors in a shape of their own
+
+
+class LegacyError(msgspec.Struct):
+    type: str
+    message: str
+    detail: str = ""
+
+
+class LegacyProblem(msgspec.Struct):
+    error: LegacyError = msgspec.field(name="TackerError")
+
 
 log = logging.getLogger(__name__)
 _encode = msgspec.json.Encoder().encode
@@ -41,16 +53,25 @@ def encoded(problem: ProblemDetails) -> bytes:
     return _encode(problem)
 
 
+def written(problem: ProblemDetails, path: str) -> tuple[bytes, str]:
+    """The body of an answer, and its media type."""
+    if not path.startswith(LEGACY_PREFIX):
+        return encoded(problem), PROBLEM_JSON
+    kind = (problem.title or HTTPStatus(problem.status).phrase).replace(" ", "")
+    return _encode(LegacyProblem(LegacyError(kind, problem.detail))), "application/json"
+
+
 def handle(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """The one exception handler of the application."""
     problem, headers = problem_of(error, request.scope["path"], request.scope["method"])
-    return Response(encoded(problem), status_code=problem.status, media_type=PROBLEM_JSON, headers=headers)
+    body, media_type = written(problem, request.scope["path"])
+    return Response(body, status_code=problem.status, media_type=media_type, headers=headers)
 
 
 def _headers(error: RequestError) -> dict[str, str]:
     if error.status == HTTPStatus.UNAUTHORIZED:
         return {"WWW-Authenticate": 'Bearer realm="slipway"'}
-    if error.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+    if error.status in (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.REQUEST_TIMEOUT):
         return {"Connection": "close"}  # otherwise the server goes on to read what nobody wants
     if isinstance(error, RangeNotSatisfiable):
         return {"Content-Range": f"bytes */{error.size}"}

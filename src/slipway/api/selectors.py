@@ -3,7 +3,7 @@
 (nothing)                   all but those the resource leaves out by default
 all_fields                  all
 fields=a,b/c                what every document must have, and these
-exclude_fields=a,b/c        all but these
+exclude_fields=a,b/c        all but these; what every document must have stays
 exclude_default[&fields=]   as nothing, but with the named ones
 """
 
@@ -51,7 +51,8 @@ def select(query: Mapping[str, str], resource: Attribute, default: tuple[str, ..
     if given == ["all_fields"]:
         return Selection(resource)
     if given == ["exclude_fields"]:
-        paths = _paths(query["exclude_fields"], resource, "exclude_fields")
+        asked = _paths(query["exclude_fields"], resource, "exclude_fields")
+        paths = [path for path in asked if not _is_mandatory(path, resource)]
         whole = tuple(path[0].name for path in paths if len(_names(path)) == 1 and isinstance(path[0], Member))
         return Selection(resource, whole, drop=[path for path in paths if len(_names(path)) > 1])
     if given == ["fields"]:
@@ -73,6 +74,17 @@ def _whole(path: Path) -> Path:
     while isinstance(path[-1], Each):
         path = path[:-1]
     return path
+
+
+def _is_mandatory(path: Path, kind: Attribute) -> bool:
+    *way, last = path
+    for step in way:
+        match kind:
+            case Array(item=inner) | Map(value=inner):
+                kind = inner
+            case Fields() if isinstance(step, Member):
+                kind = kind.known[step.name]
+    return isinstance(kind, Fields) and isinstance(last, Member) and last.name in kind.required
 
 
 def _names(path: Path) -> list[str]:

@@ -6,19 +6,36 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
+from slipway.api.answers import json_of
 from slipway.api.replies import json_reply
 from slipway.api.routing import GET, AnyRequest, route
 from slipway.api.services import Services
 from slipway.store import workers
 
+HEALTH = "/health"
+
+
+class HealthView(msgspec.Struct):
+    status: str
+    version: str
+
+
+class InfoView(msgspec.Struct):
+    version: str
+    database: str
+    workers: int
+
 
 class Status:
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._health = msgspec.json.encode({"status": "ok", "version": services.version})
+        self._health = msgspec.json.encode(HealthView("ok", services.version))
 
     def routes(self) -> list[HTTPRouteHandler]:
-        return [route(GET, "/health", self.health), route(GET, "/slipway/v1/info", self.info)]
+        return [
+            route(GET, HEALTH, self.health, answers={200: json_of(HealthView)}),
+            route(GET, "/slipway/v1/info", self.info, answers={200: json_of(InfoView)}),
+        ]
 
     async def health(self, request: AnyRequest) -> ASGIResponse:
         """Answers as long as the process does: it asks nobody."""
@@ -27,9 +44,5 @@ class Status:
     async def info(self, request: AnyRequest) -> ASGIResponse:
         database = self._services.database
         alive = await database.read(workers.alive)
-        document = {
-            "version": self._services.version,
-            "database": database.url.get_backend_name(),
-            "workers": len(alive),
-        }
-        return json_reply(msgspec.json.encode(document))
+        view = InfoView(self._services.version, database.url.get_backend_name(), len(alive))
+        return json_reply(msgspec.json.encode(view))

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
+from slipway.api.answers import json_of, page_of, resource
 from slipway.api.bodies import PATCH_TYPES, Body
 from slipway.api.links import VIMS, Links, linked
 from slipway.api.listing import Listing
 from slipway.api.replies import empty_reply, json_reply, shown
-from slipway.api.routing import DELETE, GET, LIST_PARAMETERS, PATCH, POST, PUT, AnyRequest, route
+from slipway.api.routing import BY_HANDLER, DELETE, GET, LIST_PARAMETERS, PATCH, POST, PUT, AnyRequest, caller_of, route
 from slipway.api.services import Services
-from slipway.lcm.vim_registry import VimRequest
+from slipway.lcm.vim_registry import Health, VimRequest
 from slipway.model.vim import Vim
 from slipway.store import tables
+from slipway.vim.simulated.rules import Rule
 
 _add = Body(VimRequest)
 _modify = Body(dict[str, Any], PATCH_TYPES)
@@ -31,45 +34,49 @@ class Vims:
 
     def routes(self) -> list[HTTPRouteHandler]:
         one = f"{VIMS}/{{name:str}}"
+        own = partial(route, within=BY_HANDLER)
         return [
-            route(POST, VIMS, self.add),
-            route(GET, VIMS, self._list, parameters=LIST_PARAMETERS),
-            route(GET, one, self.show),
-            route(PATCH, one, self.modify),
-            route(DELETE, one, self.remove),
-            route(POST, f"{one}/check", self.check),
-            route(GET, f"{one}/rules", self.rules),
-            route(PUT, f"{one}/rules", self.set_rules),
-            route(DELETE, f"{one}/rules", self.clear_rules),
+            route(POST, VIMS, self.add, takes=_add, answers={201: resource(Vim, "Location")}, refuses=(502,)),
+            route(GET, VIMS, self._list, parameters=LIST_PARAMETERS, answers={200: page_of(Vim)}),
+            own(GET, one, self.show, answers={200: resource(Vim)}),
+            own(PATCH, one, self.modify, takes=_modify, answers={200: resource(Vim)}, refuses=(502,)),
+            own(DELETE, one, self.remove),
+            own(POST, f"{one}/check", self.check, answers={200: json_of(Health)}),
+            own(GET, f"{one}/rules", self.rules, answers={200: json_of(list[Rule])}, refuses=(409,)),
+            own(PUT, f"{one}/rules", self.set_rules, takes=_rules, answers={200: json_of(list[Rule])}),
+            own(DELETE, f"{one}/rules", self.clear_rules),
         ]
 
     async def add(self, request: AnyRequest) -> ASGIResponse:
-        vim = await self._vims.add(await _add.read(request))
+        vim = await self._vims.add(await _add.read(request), project=caller_of(request).home)
         return self._shown(vim, 201, {"Location": f"{self._links.vims}/{vim.id}"})
 
     async def show(self, request: AnyRequest) -> ASGIResponse:
-        return self._shown(await self._vims.get(request.path_params["name"]))
+        return self._shown(await self._own(request))
 
     async def modify(self, request: AnyRequest) -> ASGIResponse:
-        return self._shown(await self._vims.modify(request.path_params["name"], await _modify.read(request)))
+        return self._shown(await self._vims.modify((await self._own(request)).id, await _modify.read(request)))
 
     async def remove(self, request: AnyRequest) -> ASGIResponse:
-        await self._vims.remove(request.path_params["name"])
+        await self._vims.remove((await self._own(request)).id)
         return empty_reply(204)
 
     async def check(self, request: AnyRequest) -> ASGIResponse:
-        return json_reply(msgspec.json.encode(await self._vims.check(request.path_params["name"])))
+        return json_reply(msgspec.json.encode(await self._vims.check((await self._own(request)).id)))
 
     async def rules(self, request: AnyRequest) -> ASGIResponse:
-        return json_reply(msgspec.json.encode(await self._vims.rules(request.path_params["name"])))
+        return json_reply(msgspec.json.encode(await self._vims.rules((await self._own(request)).id)))
 
     async def set_rules(self, request: AnyRequest) -> ASGIResponse:
-        rules = await self._vims.set_rules(request.path_params["name"], await _rules.read(request))
+        rules = await self._vims.set_rules((await self._own(request)).id, await _rules.read(request))
         return json_reply(msgspec.json.encode(rules))
 
     async def clear_rules(self, request: AnyRequest) -> ASGIResponse:
-        await self._vims.set_rules(request.path_params["name"], [])
+        await self._vims.set_rules((await self._own(request)).id, [])
         return empty_reply(204)
+
+    async def _own(self, request: AnyRequest) -> Vim:
+        return await self._vims.get(request.path_params["name"], caller_of(request).project)
 
     def _shown(self, vim: Vim, status: int = 200, headers: dict[str, str] | None = None) -> ASGIResponse:
         document = shown(vim)

@@ -63,9 +63,14 @@ def test_excluded_fields_are_gone_and_nothing_else() -> None:
     assert left["instantiatedVnfInfo"] == {name: value for name, value in INFO.items() if name != "vnfcInfo"}
     assert left["metadata"] == {"a": {"c": 2}, "list": [{"x": 1}]}
     assert left["vimConnectionInfo"] == {"one": {"vimType": "t"}}
-    assert cut(exclude_fields="instantiatedVnfInfo/vnfcInfo/vduId")["instantiatedVnfInfo"]["vnfcInfo"] == [
-        {name: value for name, value in VNFC.items() if name != "vduId"}
-    ]
+    inner = cut(exclude_fields="instantiatedVnfInfo/vnfcInfo/vnfcResourceInfoId")["instantiatedVnfInfo"]["vnfcInfo"]
+    assert inner == [{name: value for name, value in VNFC.items() if name != "vnfcResourceInfoId"}]
+
+
+def test_what_must_be_there_is_not_excluded() -> None:
+    assert cut(exclude_fields="id,vnfInstanceName,instantiationState").items() >= REQUIRED.items()
+    inner = cut(exclude_fields="instantiatedVnfInfo/vnfcInfo/vduId,instantiatedVnfInfo/flavourId")
+    assert inner["instantiatedVnfInfo"] == INFO
 
 
 def test_the_default_with_some_more() -> None:

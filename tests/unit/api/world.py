@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 
+from slipway.access.callers import Callers
 from slipway.api.application import make_app
 from slipway.api.services import Services
 from slipway.engine.worker import Worker
@@ -18,8 +19,11 @@ from slipway.lcm.front import Lcm
 from slipway.lcm.lifecycle import RecordedLifecycle
 from slipway.lcm.onboarding import Onboarding
 from slipway.lcm.standing_clusters import StandingClusters
+from slipway.lcm.subscribing import Subscribing
 from slipway.lcm.vim_registry import VimRegistry
 from slipway.mgmt.drivers import ManagementDrivers, Noop
+from slipway.notify.calling import Calling
+from slipway.outside.guard import Guard
 from slipway.package.build import build_package
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
@@ -123,6 +127,8 @@ def make_services(database: Database, directory: Path, driver: SimulatedDriver, 
     lifecycle = RecordedLifecycle(database, vault, drivers, management)
     actions = drivers.actions() | management.actions()
     worker = Worker(database, lifecycle, actions)
+    guard = Guard(loopback=True)
+    calling = Calling(guard)
     nowhere: Any = None  # no VNF here is a cluster
     values: dict[str, Any] = {
         "database": database,
@@ -132,7 +138,8 @@ def make_services(database: Database, directory: Path, driver: SimulatedDriver, 
         "vims": VimRegistry(database, vault, drivers),
         "clusters": StandingClusters(database, vault, nowhere, ()),
         "drivers": drivers,
-        "token": TOKEN,
+        "subscribing": Subscribing(database, vault, guard, calling, test=False),
+        "callers": Callers(TOKEN, database),
         "base_url": BASE_URL,
     }
     return Services(**(values | more)), worker

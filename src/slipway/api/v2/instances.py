@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, ClassVar
+
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
+from slipway.api.answers import ACCEPTED, page_of, resource
 from slipway.api.bodies import PATCH_TYPES, Body
 from slipway.api.entity_tags import expected_version
-from slipway.api.links import INSTANCES, Links, linked
+from slipway.api.links import Links, linked
 from slipway.api.listing import Listing
 from slipway.api.replies import empty_reply, json_reply, shown
-from slipway.api.routing import DELETE, GET, LIST_PARAMETERS, PATCH, POST, AnyRequest, Handler, route
+from slipway.api.routing import DELETE, GET, PATCH, POST, AnyRequest, Handler, caller_of, route
 from slipway.api.services import Services
 from slipway.lcm.operations import OPERATIONS
 from slipway.model.instance import Instance, VnfInstance
@@ -24,19 +29,28 @@ ACTIONS = {
     "terminate": OperationType.TERMINATE,
     "scale": OperationType.SCALE,
     "heal": OperationType.HEAL,
+    "change_ext_conn": OperationType.CHANGE_EXT_CONN,
     "change_vnfpkg": OperationType.CHANGE_VNFPKG,
 }
 
-_create = Body(CreateRequest)
-_modify = Body(ModifyRequest, PATCH_TYPES)
-
 
 class Instances:
+    """`v1/instances.py` says the same in the words of an older version of the standard."""
+
+    actions: ClassVar[Mapping[str, OperationType]] = ACTIONS
+    creation: ClassVar[Body[Any]] = Body(CreateRequest)
+    modification: ClassVar[Body[Any]] = Body(ModifyRequest, PATCH_TYPES)
+    bodies: ClassVar[Mapping[OperationType, Body[Any]]] = {
+        kind: Body(rules.request) for kind, rules in OPERATIONS.items()
+    }
+    shape: ClassVar[type[Any]] = VnfInstance
+    without_package = 422
+
     def __init__(self, services: Services, links: Links) -> None:
         self._database = services.database
         self._lcm = services.lcm
         self._links = links
-        self._list = Listing(
+        self._list: Listing = Listing(
             services.database,
             services.page_size,
             tables.instances,
@@ -46,26 +60,39 @@ class Instances:
         )
 
     def routes(self) -> list[HTTPRouteHandler]:
-        one = f"{INSTANCES}/{{id:str}}"
+        all_of_them = self._links.instances_path
+        one = f"{all_of_them}/{{id:str}}"
+        own = partial(route, within=tables.instances)
+        begun = partial(own, answers={202: ACCEPTED})
         return [
-            route(POST, INSTANCES, self.create),
-            route(GET, INSTANCES, self._list, parameters=LIST_PARAMETERS),
-            route(GET, one, self.show),
-            route(PATCH, one, self.modify),
-            route(DELETE, one, self.delete),
-            *(route(POST, f"{one}/{action}", self._action(kind)) for action, kind in ACTIONS.items()),
+            route(
+                POST,
+                all_of_them,
+                self.create,
+                takes=self.creation,
+                answers={201: resource(self.shape, "Location", "ETag")},
+                refuses=(self.without_package,),
+            ),
+            route(GET, all_of_them, self._list, parameters=self._list.parameters, answers={200: page_of(self.shape)}),
+            own(GET, one, self.show, answers={200: resource(self.shape, "ETag")}),
+            begun(PATCH, one, self.modify, takes=self.modification, headers=("If-Match",), refuses=(412,)),
+            own(DELETE, one, self.delete),
+            *(
+                begun(POST, f"{one}/{action}", self._action(kind), takes=self.bodies[kind])
+                for action, kind in self.actions.items()
+            ),
         ]
 
     async def create(self, request: AnyRequest) -> ASGIResponse:
-        instance = await self._lcm.create(await _create.read(request))
-        return self._shown(instance, 201, {"Location": f"{self._links.instances}/{instance.vnf.id}"})
+        instance = await self._lcm.create(await self.creation.read(request), caller_of(request).home)
+        return await self._shown(instance, 201, {"Location": f"{self._links.instances}/{instance.vnf.id}"})
 
     async def show(self, request: AnyRequest) -> ASGIResponse:
         instance = await self._database.read_one(instances.get, request.path_params["id"])
-        return self._shown(instance, 200, {})
+        return await self._shown(instance, 200, {})
 
     async def modify(self, request: AnyRequest) -> ASGIResponse:
-        body = await _modify.read(request)
+        body = await self.modification.read(request)
         return await self._begin(request, OperationType.MODIFY_INFO, body, await self._expected(request))
 
     async def delete(self, request: AnyRequest) -> ASGIResponse:
@@ -73,7 +100,7 @@ class Instances:
         return empty_reply(204)
 
     def _action(self, kind: OperationType) -> Handler:
-        body = Body(OPERATIONS[kind].request)
+        body = self.bodies[kind]
 
         async def begin(request: AnyRequest) -> ASGIResponse:
             return await self._begin(request, kind, await body.read(request), None)
@@ -92,7 +119,7 @@ class Instances:
         current = await self._database.read_one(instances.get, request.path_params["id"])
         return expected_version(condition, current.version)
 
-    def _shown(self, instance: Instance, status: int, headers: dict[str, str]) -> ASGIResponse:
+    async def _shown(self, instance: Instance, status: int, headers: dict[str, str]) -> ASGIResponse:
         document = shown(instance.vnf)
         headers["ETag"] = f'"{instance.version}"'
         return json_reply(linked(document, self._links.instance(document)), status, headers)

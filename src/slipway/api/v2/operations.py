@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
 
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
+from slipway.api.answers import ACCEPTED, page_of, resource
 from slipway.api.bodies import Body
-from slipway.api.links import OPERATIONS, Links, linked
-from slipway.api.listing import Listing
+from slipway.api.links import Links, linked
+from slipway.api.listing import ForgivingListing, Listing
 from slipway.api.replies import empty_reply, json_reply, shown
-from slipway.api.routing import GET, LIST_PARAMETERS, POST, AnyRequest, Handler, route
+from slipway.api.routing import GET, POST, AnyRequest, Handler, route
 from slipway.api.services import Services
 from slipway.model.operation import CancelMode, Operation
 from slipway.model.requests import Request
@@ -22,15 +25,16 @@ class Cancellation(Request, frozen=True, kw_only=True):
     cancel_mode: CancelMode
 
 
-_cancel = Body(Cancellation)
-
-
 class Operations:
+    """`v1/operations.py` says the same in the words of an older version of the standard."""
+
+    cancellation: Body[Any] = Body(Cancellation)
+
     def __init__(self, services: Services, links: Links) -> None:
         self._database = services.database
         self._lcm = services.lcm
         self._links = links
-        self._list = Listing(
+        self._list: Listing = ForgivingListing(
             services.database,
             services.page_size,
             tables.operations,
@@ -40,14 +44,16 @@ class Operations:
         )
 
     def routes(self) -> list[HTTPRouteHandler]:
-        one = f"{OPERATIONS}/{{id:str}}"
+        all_of_them = self._links.operations_path
+        one = f"{all_of_them}/{{id:str}}"
+        own = partial(route, within=tables.operations)
         return [
-            route(GET, OPERATIONS, self._list, parameters=LIST_PARAMETERS),
-            route(GET, one, self.show),
-            route(POST, f"{one}/retry", _accepted(self._lcm.retry)),
-            route(POST, f"{one}/rollback", _accepted(self._lcm.roll_back)),
-            route(POST, f"{one}/fail", self.fail),
-            route(POST, f"{one}/cancel", self.cancel),
+            route(GET, all_of_them, self._list, parameters=self._list.parameters, answers={200: page_of(Operation)}),
+            own(GET, one, self.show, answers={200: resource(Operation)}),
+            own(POST, f"{one}/retry", self._deciding(self._lcm.retry), answers={202: ACCEPTED}),
+            own(POST, f"{one}/rollback", self._deciding(self._lcm.roll_back), answers={202: ACCEPTED}),
+            own(POST, f"{one}/fail", self.fail, answers={200: resource(Operation)}),
+            own(POST, f"{one}/cancel", self.cancel, takes=self.cancellation, answers={202: ACCEPTED}),
         ]
 
     async def show(self, request: AnyRequest) -> ASGIResponse:
@@ -57,18 +63,18 @@ class Operations:
         return self._shown(await self._lcm.fail(request.path_params["id"]))
 
     async def cancel(self, request: AnyRequest) -> ASGIResponse:
-        body = await _cancel.read(request)
-        await self._lcm.cancel(request.path_params["id"], body.cancel_mode)
-        return empty_reply(202)
+        body = await self.cancellation.read(request)
+        return self._accepted(await self._lcm.cancel(request.path_params["id"], body.cancel_mode))
+
+    def _deciding(self, decide: Callable[[str], Awaitable[Operation]]) -> Handler:
+        async def handle(request: AnyRequest) -> ASGIResponse:
+            return self._accepted(await decide(request.path_params["id"]))
+
+        return handle
+
+    def _accepted(self, operation: Operation) -> ASGIResponse:
+        return empty_reply(202, f"{self._links.operations}/{operation.id}")
 
     def _shown(self, operation: Operation) -> ASGIResponse:
         document = shown(operation)
         return json_reply(linked(document, self._links.operation(document)))
-
-
-def _accepted(decide: Callable[[str], Awaitable[Operation]]) -> Handler:
-    async def handle(request: AnyRequest) -> ASGIResponse:
-        await decide(request.path_params["id"])
-        return empty_reply(202)
-
-    return handle
