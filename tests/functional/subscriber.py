@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -22,11 +23,13 @@ class Subscriber:
         self.test_status = 204
         self.port = 0
         self.tokens = 0
+        self.scheme = "http"
+        self.shown: list[tuple[str, str]] = []  # path, and the name in the certificate that was shown there
         self._news = asyncio.Condition()
 
     @property
     def uri(self) -> str:
-        return f"http://127.0.0.1:{self.port}/told"
+        return f"{self.scheme}://127.0.0.1:{self.port}/told"
 
     async def wait_for(self, count: int, seconds: float = 30) -> list[dict[str, Any]]:
         async with asyncio.timeout(seconds), self._news:
@@ -46,6 +49,7 @@ class Subscriber:
                     name, _, value = text.partition(":")
                     headers[name.lower()] = value.strip()
                 body = await reader.readexactly(int(headers.get("content-length", 0)))
+                self.shown.append((path, _name(writer.get_extra_info("peercert"))))
                 status, answer = await self._answer(method, path, headers, body)
                 head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {len(answer)}\r\n\r\n"
                 writer.write(head.encode() + answer)
@@ -75,10 +79,16 @@ class Subscriber:
         return status, b""
 
 
+def _name(certificate: Any) -> str:
+    subject = (certificate or {}).get("subject", ())
+    return "".join(value for part in subject for key, value in part if key == "commonName")
+
+
 @asynccontextmanager
-async def a_subscriber() -> AsyncIterator[Subscriber]:
+async def a_subscriber(tls: ssl.SSLContext | None = None) -> AsyncIterator[Subscriber]:
     subscriber = Subscriber()
-    server = await asyncio.start_server(subscriber.handle, "127.0.0.1", 0)
+    subscriber.scheme = "https" if tls else "http"
+    server = await asyncio.start_server(subscriber.handle, "127.0.0.1", 0, ssl=tls)
     subscriber.port = server.sockets[0].getsockname()[1]
     try:
         yield subscriber
