@@ -84,12 +84,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     shutdown_seconds: Annotated[float, Meta(ge=0)] = 10.0
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"
+    metrics_port: Annotated[int, Meta(ge=0, le=65535)] | None = None
     metrics_public: bool = False
     traces_endpoint: str | None = None
 
     @property
     def database(self) -> str:
         return self.database_url or f"sqlite:///{self.data_dir / 'slipway.db'}"
+
+    def listens_at(self, port: int) -> str:
+        shown = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'http' if self.tls_certificate is None else 'https'}://{shown}:{port}"
+
+    def api_address(self, port: int | None = None) -> str:
+        """What links begin with. `port`: the one that is taken, where the setting leaves it open."""
+        return self.base_url or self.listens_at(self.port if port is None else port)
 
     @property
     def token_path(self) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +183,21 @@ async def test_an_id_for_every_request(world: World, given: str, kept: bool) -> 
     assert all(ids)
     assert (ids[:3] == [given] * 3) is kept
     assert kept or len(set(ids)) == 4
+
+
+def test_a_worker_of_its_own_tells_its_own_numbers(tmp_path: Path, postgresql_url: URL) -> None:
+    shared = {"database_url": postgresql_url.render_as_string(hide_password=False)}
+    settings = settings_in(tmp_path, **shared)
+    with running("api", tmp_path, **shared) as api, running("worker", tmp_path, **shared, metrics_port=0) as worker:
+        fleet = Fleet(api, tmp_path, settings)
+        with closing(fleet.client) as client:
+            _, operation_id = instantiate(client, fleet.vnfd_id)
+            wait_for(lambda: state_of(client, operation_id) == "COMPLETED")
+            token = client.headers["X-Auth-Token"]
+        address = worker.first_line.split("its numbers at ")[1].strip().removesuffix("/metrics")
+        assert httpx.get(f"{address}/metrics").status_code == 401
+        assert httpx.get(f"{address}/health").status_code == 200
+        with httpx.Client(base_url=address, headers={"X-Auth-Token": token}) as watcher:
+            made = {"action": "simulated.make_machine", "outcome": "done"}
+            assert Scrape(watcher).one("slipway_step_seconds_count", **made) == 3
+            assert watcher.get(f"{LCM}/vnf_instances", headers={"Version": "2.0.0"}).status_code == 404

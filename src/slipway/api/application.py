@@ -36,17 +36,19 @@ from slipway.model.subscription import Interface
 _LCM_HEADERS = ((b"version", LCM_VERSION.encode()), (b"accept-ranges", b"none"))
 
 
-def make_app(services: Services) -> Litestar:
-    return Application(services)
+def make_app(services: Services, *, whole: bool = True) -> Litestar:
+    """Not `whole`: only what those need who watch a worker."""
+    routes = _routes(services) if whole else [*Status(services).routes(), *Metrics(services).routes()]
+    return Application(services, routes)
 
 
 class Application(Litestar):
     """Litestar runs middleware behind its router, so that unknown paths pass it by; the gate stands before both."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, routes: list[HTTPRouteHandler]) -> None:
         public = frozenset({HEALTH, SCHEMA, PAGE, *([METRICS] if services.metrics_public else [])})
         super().__init__(
-            route_handlers=[*_routes(services), *Schema(services.version, public).routes()],
+            route_handlers=[*routes, *Schema(services.version, public).routes()],
             exception_handlers={Exception: problems.handle},
             request_max_body_size=services.max_body_bytes,
             openapi_config=None,

@@ -81,7 +81,7 @@ def _auth(no_auth: bool) -> bool | None:
 
 
 def _serve(role: Role, config: Path | None, **overrides: object) -> None:
-    from slipway.app import serve
+    from slipway.serving import serve
     from slipway.settings import load_settings
 
     serve(load_settings(config, overrides), role=role)
