@@ -9,31 +9,30 @@ import msgspec
 from slipway.cluster.site import Arguments, Node, Site
 
 
-class Prepare(Arguments, frozen=True, kw_only=True):
-    """`setup` holds the request's own words on source, proxy and registries; secrets in it are references."""
+class OnNode(Arguments, frozen=True, kw_only=True):
+    """Of one node of the site."""
 
     node: Node
     site: Site
+
+
+class Prepare(OnNode, frozen=True, kw_only=True):
+    """`setup` holds the request's own words on source, proxy and registries; secrets in it are references."""
+
     setup: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class Balance(Arguments, frozen=True, kw_only=True):
+class Balance(OnNode, frozen=True, kw_only=True):
     """HAProxy and keepalived on one master, in front of all masters of the site."""
 
-    node: Node
-    site: Site
+
+class Init(OnNode, frozen=True, kw_only=True):
+    """The first master, where the cluster begins."""
 
 
-class Init(Arguments, frozen=True, kw_only=True):
-    node: Node
-    site: Site
-
-
-class Join(Arguments, frozen=True, kw_only=True):
+class Join(OnNode, frozen=True, kw_only=True):
     """`kept`: the cluster stays if this operation is rolled back, so the node must leave it in order."""
 
-    node: Node
-    site: Site
     kept: bool
 
 
@@ -43,30 +42,25 @@ class Name(Arguments, frozen=True, kw_only=True):
     node: Node
 
 
-class Script(Arguments, frozen=True, kw_only=True):
+class Script(OnNode, frozen=True, kw_only=True):
     """The package's own script in place of our work. `first`: it begins the cluster. `kept` as in Join."""
 
-    node: Node
-    site: Site
     path: str
     first: bool
     kept: bool
     setup: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class Helm(Arguments, frozen=True, kw_only=True):
+class Helm(OnNode, frozen=True, kw_only=True):
     """On a master: as an archive or program that `given` names, in the request's words, or by the package's script."""
 
-    node: Node
-    site: Site
     given: dict[str, Any] = msgspec.field(default_factory=dict)
     path: str | None = None
     setup: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-class Ready(Arguments, frozen=True, kw_only=True):
-    node: Node
-    site: Site
+class Ready(OnNode, frozen=True, kw_only=True):
+    """The node is Ready, and labelled."""
 
 
 class Network(Arguments, frozen=True, kw_only=True):
@@ -92,58 +86,39 @@ class Unregister(Arguments, frozen=True, kw_only=True):
     instance: str
 
 
-class Drain(Arguments, frozen=True, kw_only=True):
+class Drain(OnNode, frozen=True, kw_only=True):
     """`unless` its kubelet has that version of Kubernetes already."""
 
-    node: Node
-    site: Site
     timeout: int
     empty_dir: Literal["delete", "refuse"]
     force: bool
     unless: str | None = None
 
 
-class Permit(Arguments, frozen=True, kw_only=True):
+class Permit(OnNode, frozen=True, kw_only=True):
     """Whether etcd can do without a master: asked before anything is done to it."""
 
-    node: Node
-    site: Site
 
-
-class Leave(Arguments, frozen=True, kw_only=True):
+class Leave(OnNode, frozen=True, kw_only=True):
     """A master leaves etcd."""
 
-    node: Node
-    site: Site
 
-
-class Examine(Arguments, frozen=True, kw_only=True):
+class Examine(OnNode, frozen=True, kw_only=True):
     """Whether a node can be brought to the site's version. Changes nothing."""
 
-    node: Node
-    site: Site
 
-
-class Upgrade(Arguments, frozen=True, kw_only=True):
+class Upgrade(OnNode, frozen=True, kw_only=True):
     """What kubeadm changes on a node for the site's version. The `first` master is where the cluster changes."""
 
-    node: Node
-    site: Site
     first: bool
 
 
-class Restart(Arguments, frozen=True, kw_only=True):
+class Restart(OnNode, frozen=True, kw_only=True):
     """The kubelet, at the site's version."""
 
-    node: Node
-    site: Site
 
-
-class Uncordon(Arguments, frozen=True, kw_only=True):
+class Uncordon(OnNode, frozen=True, kw_only=True):
     """Once the node is Ready at the site's version."""
-
-    node: Node
-    site: Site
 
 
 class Record(Arguments, frozen=True, kw_only=True):
@@ -152,8 +127,5 @@ class Record(Arguments, frozen=True, kw_only=True):
     site: Site
 
 
-class Forget(Arguments, frozen=True, kw_only=True):
+class Forget(OnNode, frozen=True, kw_only=True):
     """The Node object of a machine that is gone."""
-
-    node: Node
-    site: Site
