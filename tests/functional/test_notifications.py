@@ -238,6 +238,8 @@ async def test_subscriptions_are_listed_shown_filtered_and_removed(world: World,
     assert (await world.call("GET", f"{V2}/{shown['id']}", 200, headers=VERSION)).json() == shown
     found = await world.call("GET", f"{V2}?filter=(eq,callbackUri,{subscriber.uri})", 200, headers=VERSION)
     assert len(found.json()) == 1
+    hidden = await world.call("GET", f"{V2}?filter=(eq,authentication/authType,BASIC)", 400, headers=VERSION)
+    assert "no attribute 'authentication'" in hidden.json()["detail"]
     await world.call("GET", f"{V1}/{shown['id']}", 404)
     await world.call("DELETE", f"{V2}/{shown['id']}", 204, headers=VERSION)
     await world.call("GET", f"{V2}/{shown['id']}", 404, headers=VERSION)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
 import msgspec
@@ -26,6 +27,17 @@ MISSPELT = "exclude-fields"  # by the stock client, in lists of operations
 _MARK = f'"{REFERENCE}"'
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a caller wants of a list. `project` None: of all projects."""
+
+    filters: tuple[Filter, ...]
+    marker: str | None
+    limit: int | None
+    selection: Selection
+    project: str | None
 
 
 class Listing:
@@ -58,24 +70,17 @@ class Listing:
         filters = parse(query["filter"]) if "filter" in query else ()
         # A filter looks at much and finds little: nobody has to wait behind it.
         async with nullcontext() if filters else self._turns:
-            body, marker = await self._database.read(self._read, filters, query, selection, caller_of(request).project)
+            wish = Wish(filters, query.get(MARKER), self._limit(query), selection, caller_of(request).project)
+            body, marker = await self._database.read(self._read, wish)
         return json_reply(body, headers={"Link": self._next(query, marker)} if marker else None)
 
     def _asked(self, request: AnyRequest) -> dict[str, str]:
         return read_query(request, self.parameters)
 
-    def _read(
-        self,
-        connection: Connection,
-        filters: tuple[Filter, ...],
-        query: dict[str, str],
-        selection: Selection,
-        project: str | None,
-    ) -> tuple[bytes, str | None]:
-        page = list_documents(
-            connection, self._table, filters, query.get(MARKER), self._limit(query), selection.without, project
-        )
-        return self._joined(connection, page, selection), page.next_marker
+    def _read(self, connection: Connection, wish: Wish) -> tuple[bytes, str | None]:
+        without = wish.selection.without
+        page = list_documents(connection, self._table, wish.filters, wish.marker, wish.limit, without, wish.project)
+        return self._joined(connection, page, wish.selection), page.next_marker
 
     def _limit(self, query: dict[str, str]) -> int | None:
         return self._page_size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,11 +15,11 @@ from sqlalchemy import Connection
 from slipway.api.answers import ACCEPTED, json_of, page_of, resource
 from slipway.api.bodies import Body
 from slipway.api.links import linked
-from slipway.api.listing import Listing
+from slipway.api.listing import Listing, Wish
 from slipway.api.replies import empty_reply, json_reply
 from slipway.api.routing import DELETE, GET, LIST_PARAMETERS, POST, AnyRequest, caller_of, route
-from slipway.api.selectors import Selection
 from slipway.api.services import Services
+from slipway.model.errors import BadRequest
 from slipway.model.subscription import (
     Interface,
     LcmSubscriptionRequest,
@@ -108,16 +109,12 @@ class OfInterface(Listing):
         super().__init__(services.database, services.page_size, tables.subscriptions, url, links)
         self._only = Filter(Operator.EQ, ("interface",), (interface.value,))
 
-    def _read(
-        self,
-        connection: Connection,
-        filters: tuple[Filter, ...],
-        query: dict[str, str],
-        selection: Selection,
-        project: str | None,
-    ) -> tuple[bytes, str | None]:
-        selection.without = (*selection.without, *Subscription.kept_back)
-        return super()._read(connection, (*filters, self._only), query, selection, project)
+    def _read(self, connection: Connection, wish: Wish) -> tuple[bytes, str | None]:
+        for one in wish.filters:
+            if one.path[0] in Subscription.kept_back:
+                raise BadRequest(f"filter {one.name}: there is no attribute {one.path[0]!r} to filter on.")
+        wish.selection.without = (*wish.selection.without, *Subscription.kept_back)
+        return super()._read(connection, replace(wish, filters=(*wish.filters, self._only)))
 
 
 class Deliveries:

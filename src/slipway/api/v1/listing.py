@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection
 
-from slipway.api.listing import ForgivingListing
+from slipway.api.listing import ForgivingListing, Wish
 from slipway.api.routing import AnyRequest
 from slipway.api.selectors import Selection
 from slipway.model.errors import BadRequest
@@ -48,16 +49,9 @@ class TranslatedListing(ForgivingListing):
     def _limit(self, query: dict[str, str]) -> int | None:
         return None if ALL_RECORDS in query else super()._limit(query)
 
-    def _read(
-        self,
-        connection: Connection,
-        filters: tuple[Filter, ...],
-        query: dict[str, str],
-        selection: Selection,
-        project: str | None,
-    ) -> tuple[bytes, str | None]:
-        asked = tuple(self._ask(connection, one, project) for one in filters)
-        return super()._read(connection, asked, query, selection, project)
+    def _read(self, connection: Connection, wish: Wish) -> tuple[bytes, str | None]:
+        asked = tuple(self._ask(connection, one, wish.project) for one in wish.filters)
+        return super()._read(connection, replace(wish, filters=asked))
 
     def _joined(self, connection: Connection, page: Page, selection: Selection) -> bytes:
         documents = [selection.cut(redact(_decode(item))) for item in page.items]
