@@ -15,11 +15,7 @@ from slipway.model.secrets import redact
 from slipway.model.subscription import Interface, LcmNotice, PackageNotice, Subscription, Verbosity
 
 PACKAGES = "/vnfpkgm/v1/vnf_packages"
-DETAILS = {
-    "affectedVnfcs": "affectedVnfcs",
-    "affectedVirtualLinks": "affectedVirtualLinks",
-    "affectedVirtualStorages": "affectedVirtualStorages",
-}
+DETAILS = ("affectedVnfcs", "affectedVirtualLinks", "affectedVirtualStorages")
 CHANGES = ("changedInfo", "changedExtConnectivity", "modificationsTriggeredByVnfPkgChange")
 
 
