@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from slipway.kube.credentials import Credentials, tls
 from slipway.model.action import Connection
 from slipway.model.errors import BadRequest, StepError
 from slipway.vim import trust
 from slipway.vim.kubernetes.oidc import OidcAccount, is_token_url
+from slipway.vim.texts import texts as texts_of
 
 TEXTS = (
     "bearer_token", "username", "password", "client_certificate", "client_key",
@@ -34,7 +34,7 @@ class Account:
 
 def account_of(connection: Connection) -> Account:
     """BadRequest names the field, and never says what is in it."""
-    interface, texts = connection.interface_info, _texts(connection.access_info)
+    interface, texts = connection.interface_info, texts_of(connection.access_info, TEXTS)
     endpoint, name = interface.get("endpoint"), interface.get("tls_server_name")
     if not isinstance(endpoint, str) or not endpoint:
         raise BadRequest("interfaceInfo.endpoint: is missing; give the URL of the API server, https://host:port.")
@@ -81,15 +81,3 @@ def _oidc(texts: Mapping[str, str]) -> OidcAccount | None:
         username=texts["username"],
         password=texts["password"],
     )
-
-
-def _texts(access_info: Mapping[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name in TEXTS:
-        value = access_info.get(name)
-        if value is None or value == "":
-            continue
-        if not isinstance(value, str):
-            raise BadRequest(f"accessInfo.{name}: it must be a text.")
-        found[name] = value
-    return found

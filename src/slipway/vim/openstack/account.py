@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from slipway.model.action import Connection
 from slipway.model.errors import BadRequest
 from slipway.vim import trust
+from slipway.vim.texts import texts as texts_of
 
 TEXTS = (
     "username", "userId", "password", "userDomain", "userDomainId",
@@ -40,7 +41,7 @@ class Account:
 
 def account_of(connection: Connection) -> Account:
     """BadRequest names the field, and never says what is in it."""
-    texts = _texts(connection.access_info)
+    texts = texts_of(connection.access_info, TEXTS)
     trust.authorities(connection.interface_info)
     for name in (trust.SKIP_ALL, trust.SKIP_NAME):
         trust.flag(connection.interface_info, name)
@@ -77,18 +78,6 @@ def keystone_url(given: object) -> str:
         raise BadRequest(f"{wanted}, without a user, a password or blanks in it.")
     path = parts.path.rstrip("/")
     return f"{parts.scheme}://{parts.netloc}{path if path.endswith('/v3') else f'{path}/v3'}"
-
-
-def _texts(access_info: Mapping[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name in TEXTS:
-        value = access_info.get(name)
-        if value is None or value == "":
-            continue
-        if not isinstance(value, str):
-            raise BadRequest(f"accessInfo.{name}: it must be a text.")
-        found[name] = value
-    return found
 
 
 def _by_application(texts: Mapping[str, str]) -> dict[str, Any]:
