@@ -22,6 +22,7 @@ from sqlalchemy.engine import URL, make_url
 
 from slipway.store.database import Database
 from slipway.store.migrate import upgrade
+from tests.databases import DATABASES, NewDatabase
 
 LAB = Path(__file__).parents[1] / "lab" / "postgres"
 PLACE = "POSTGRES_OF_THIS_TEST_RUN"  # the server's directory, inherited by xdist's workers
@@ -68,40 +69,55 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return template
 
 
-@pytest.fixture
-def sqlite_url(sqlite_template: Path, tmp_path: Path) -> URL:
-    return URL.create("sqlite", database=str(shutil.copy(sqlite_template, tmp_path / "slipway.db")))
+@pytest.fixture(scope="session")
+def new_database(
+    request: pytest.FixtureRequest, sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory
+) -> NewDatabase:
+    @contextmanager
+    def new(kind: str, migrated: bool = True) -> Iterator[URL]:
+        if kind == "sqlite":
+            file = tmp_path_factory.mktemp("database") / "slipway.db"
+            yield URL.create("sqlite", database=str(shutil.copy(sqlite_template, file) if migrated else file))
+            return
+        server: URL = request.getfixturevalue("postgresql_server")
+        name = f"test_{uuid4().hex}"
+        _administer(server, f"CREATE DATABASE {name}" + (f" TEMPLATE {TEMPLATE}" if migrated else ""))
+        yield server.set(database=name)
+        _administer(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+    return new
 
 
 @pytest.fixture
-def postgresql_url(postgresql_server: URL) -> Iterator[URL]:
-    name = f"test_{uuid4().hex}"
-    _administer(postgresql_server, f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
-    yield postgresql_server.set(database=name)
-    _administer(postgresql_server, f"DROP DATABASE {name} WITH (FORCE)")
+def sqlite_url(new_database: NewDatabase) -> Iterator[URL]:
+    with new_database("sqlite") as url:
+        yield url
 
 
 @pytest.fixture
-def empty_postgresql_url(postgresql_server: URL) -> Iterator[URL]:
-    """A database before its first migration."""
-    name = f"test_{uuid4().hex}"
-    _administer(postgresql_server, f"CREATE DATABASE {name}")
-    yield postgresql_server.set(database=name)
-    _administer(postgresql_server, f"DROP DATABASE {name} WITH (FORCE)")
+def postgresql_url(new_database: NewDatabase) -> Iterator[URL]:
+    with new_database("postgresql") as url:
+        yield url
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest) -> URL:
-    url: URL = request.getfixturevalue(f"{request.param}_url")
-    return url
+@pytest.fixture(params=DATABASES)
+def database_url(request: pytest.FixtureRequest, new_database: NewDatabase) -> Iterator[URL]:
+    with new_database(request.param) as url:
+        yield url
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> URL:
-    if request.param == "sqlite":
-        return URL.create("sqlite", database=str(tmp_path / "empty.db"))
-    url: URL = request.getfixturevalue("empty_postgresql_url")
-    return url
+@pytest.fixture(scope="module", params=DATABASES)
+def module_database_url(request: pytest.FixtureRequest, new_database: NewDatabase) -> Iterator[URL]:
+    """For a server that all tests of a module share."""
+    with new_database(request.param) as url:
+        yield url
+
+
+@pytest.fixture(params=DATABASES)
+def empty_database_url(request: pytest.FixtureRequest, new_database: NewDatabase) -> Iterator[URL]:
+    """Before its first migration."""
+    with new_database(request.param, migrated=False) as url:
+        yield url
 
 
 @pytest.fixture

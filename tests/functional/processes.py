@@ -11,9 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+from sqlalchemy.engine import URL
+
+from slipway.model.vim import SIMULATED
+from tests.databases import setting
 
 SLIPWAY = str(Path(sys.executable).with_name("slipway"))
 HEADERS = {"Version": "2.0.0"}
+VIM = {"name": "simulated", "vimType": SIMULATED, "isDefault": True, "interfaceInfo": {"endpoint": "sim://simulated"}}
 
 
 class Process:
@@ -21,7 +26,8 @@ class Process:
 
     def __init__(self, role: str, data_dir: Path, **settings: object) -> None:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SLIPWAY_")}
-        environment |= {f"SLIPWAY_{name.upper()}": str(value) for name, value in settings.items()}
+        given = {name: value for name, value in settings.items() if value is not None}
+        environment |= {f"SLIPWAY_{name.upper()}": str(value) for name, value in given.items()}
         self.data_dir = data_dir
         self.log = data_dir / f"{role}.log"
         data_dir.mkdir(parents=True, exist_ok=True)
@@ -66,3 +72,12 @@ def running(role: str, data_dir: Path, **settings: object) -> Iterator[Process]:
         yield process
     finally:
         process.end(signal.SIGKILL)
+
+
+@contextmanager
+def serving_on(url: URL, data_dir: Path, **settings: object) -> Iterator[tuple[Process, httpx.Client]]:
+    """A server on this database, with the simulated VIM that the embedded one has by itself."""
+    with running("serve", data_dir, database_url=setting(url), **settings) as server, server.client() as client:
+        if setting(url):
+            client.post("/slipway/v1/vims", json=VIM).raise_for_status()
+        yield server, client

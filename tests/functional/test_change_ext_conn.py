@@ -16,6 +16,7 @@ from slipway.model.machine import FoundPort
 from slipway.model.operation import ChangeType, Operation, OperationType, State
 from slipway.model.requests import ChangeExtConnRequest, HealRequest, InstantiateRequest, ScaleRequest, ScaleType
 from slipway.vim.simulated.rules import Rule, RuleKind
+from tests.databases import setting
 from tests.functional.agreement import assert_agreement
 from tests.functional.rig import SIMULATED_VIM, Rig, rig_in, settings_in
 from tests.functional.test_change_package import Gate
@@ -45,9 +46,8 @@ def gate() -> Gate:
 
 @pytest.fixture
 async def rig(database_url: URL, tmp_path: Path, gate: Gate) -> AsyncIterator[Rig]:
-    url = None if database_url.get_backend_name() == "sqlite" else database_url.render_as_string(hide_password=False)
     hooks = ["change_external_connectivity_start=gate", "change_external_connectivity_end=gate"]
-    async with rig_in(settings_in(tmp_path / "data", url), management=[gate], hooks=hooks) as rig:
+    async with rig_in(settings_in(tmp_path / "data", setting(database_url)), management=[gate], hooks=hooks) as rig:
         yield rig
 
 

@@ -24,6 +24,7 @@ from slipway.model.operation import OperationType, State
 from slipway.model.requests import AnyRequest, ChangePackageRequest, HealRequest
 from slipway.settings import Settings
 from slipway.vim.simulated.rules import Rule, RuleKind
+from tests.databases import setting
 from tests.functional.cluster_crash_child import Place, deaths_in, work
 from tests.functional.cluster_rig import CLUSTER, FORCEFUL, ClusterRig, back, cluster_rig, instantiate, out
 from tests.functional.next_package import onboard_next
@@ -116,7 +117,7 @@ async def test_killed_at_every_step_a_cluster_ends_as_it_should(name: str, tmp_p
 
 @pytest.mark.parametrize("name", ON_POSTGRESQL)
 async def test_killed_after_every_work_on_postgresql_too(name: str, postgresql_url: URL, tmp_path: Path) -> None:
-    url = postgresql_url.render_as_string(hide_password=False)
+    url = setting(postgresql_url)
     prepared = await prepare(FLOWS[name], settings_in(tmp_path, url, lease_seconds=LEASE))
     deadly = frozenset(places(prepared, "worked"))
     assert await one_life(prepared, deadly, prepared.settings) == deadly

@@ -36,6 +36,7 @@ from slipway.model.requests import (
 )
 from slipway.settings import Settings
 from slipway.vim.simulated.rules import Rule, RuleKind
+from tests.databases import setting
 from tests.functional.agreement import assert_agreement
 from tests.functional.crash_child import work
 from tests.functional.rig import SIMULATED_VIM, Rig, rig_in, settings_in
@@ -106,8 +107,7 @@ async def test_killed_at_every_boundary_the_operation_ends_and_records_agree_wit
     name: str, database_url: URL, copied: Callable[[Settings, Path], Settings], tmp_path: Path
 ) -> None:
     flow = FLOWS[name]
-    url = None if database_url.get_backend_name() == "sqlite" else database_url.render_as_string(hide_password=False)
-    prepared = await prepare(flow, settings_in(tmp_path / "prepared", url, lease_seconds=LEASE))
+    prepared = await prepare(flow, settings_in(tmp_path / "prepared", setting(database_url), lease_seconds=LEASE))
     assert len(prepared.boundaries) > 6
     for number, (edge, step_id) in enumerate(prepared.boundaries):
         settings = copied(prepared.settings, tmp_path / f"case{number}")
@@ -186,8 +186,7 @@ def copied(request: pytest.FixtureRequest, database_url: URL) -> Iterator[Callab
             return settings_in(directory, lease_seconds=LEASE)
         made.append(f"crash_{uuid4().hex}")
         administer(database_url, f"CREATE DATABASE {made[-1]} TEMPLATE {database_url.database}")
-        url = database_url.set(database=made[-1]).render_as_string(hide_password=False)
-        return settings_in(directory, url, lease_seconds=LEASE)
+        return settings_in(directory, setting(database_url.set(database=made[-1])), lease_seconds=LEASE)
 
     yield copy
     for name in made:

@@ -36,6 +36,7 @@ from slipway.model.vim import SIMULATED, Vim
 from slipway.settings import Settings
 from slipway.store import operations, vims
 from slipway.vim.simulated.rules import Rule, RuleKind
+from tests.databases import setting
 from tests.functional.agreement import assert_agreement
 from tests.functional.crash_child import work
 from tests.functional.next_package import onboard_next
@@ -71,8 +72,8 @@ def settings(database_url: URL, tmp_path: Path, nfvo: SmallNfvo) -> Settings:
 
 
 def settings_for(database_url: URL, place: Path, nfvo: SmallNfvo, **more: Any) -> Settings:
-    url = None if database_url.get_backend_name() == "sqlite" else database_url.render_as_string(hide_password=False)
-    return settings_in(place / "data", url, nfvo_url=nfvo.url, **{"grant_seconds": 20.0, "lease_seconds": 0.5, **more})
+    usual = {"nfvo_url": nfvo.url, "grant_seconds": 20.0, "lease_seconds": 0.5}
+    return settings_in(place / "data", setting(database_url), **{**usual, **more})
 
 
 @pytest.fixture

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.functional.processes import running
+from sqlalchemy.engine import URL
+
+from tests.functional.processes import serving_on
 from tests.functional.small_nfvo import GRANTS, placed
 from tests.functional.test_processes import LCM, instantiate, onboard, state_of, wait_for
 from tests.unit.vim.loopback import Asked, Reply, serving
 
 
-def test_operations_show_their_grant_and_previews_say_that_nobody_was_asked(tmp_path: Path) -> None:
+def test_operations_show_their_grant_and_previews_say_that_nobody_was_asked(database_url: URL, tmp_path: Path) -> None:
     heard: list[Asked] = []
 
     def answer(asked: Asked) -> Reply:
@@ -21,8 +23,7 @@ def test_operations_show_their_grant_and_previews_say_that_nobody_was_asked(tmp_
 
     with (
         serving(answer) as nfvo,
-        running("serve", tmp_path / "data", nfvo_url=nfvo) as server,
-        server.client() as client,
+        serving_on(database_url, tmp_path / "data", nfvo_url=nfvo) as (_, client),
     ):
         vnfd_id = onboard(client, tmp_path)
         instance_id, first = instantiate(client, vnfd_id)

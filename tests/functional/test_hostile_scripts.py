@@ -11,9 +11,10 @@ from uuid import uuid4
 
 import httpx
 import pytest
+from sqlalchemy.engine import URL
 
 from slipway.package.build import build_package
-from tests.functional.processes import Process, running
+from tests.functional.processes import Process, serving_on
 from tests.functional.scripted_package import scripted_tree
 
 CANARY = f"canary-{uuid4().hex}"
@@ -89,12 +90,13 @@ print(json.dumps({"vnfInstance": {"metadata": {"answer": answer}}}))
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+def server(module_database_url: URL, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     place = tmp_path_factory.mktemp("places")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CANARY_OF_THE_SERVER", CANARY)
         patch.setenv("TMPDIR", str(place))
-        with running("serve", tmp_path_factory.mktemp("data"), script_seconds=LIMIT) as process:
+        data = tmp_path_factory.mktemp("data")
+        with serving_on(module_database_url, data, script_seconds=LIMIT) as (process, _):
             yield process
     assert list(place.glob("slipway-script-*")) == []
 

@@ -17,7 +17,7 @@ from sqlalchemy.engine import URL
 from slipway.api.application import make_app
 from slipway.http_server import LARGEST_HEAD, BoundedProtocol, Server
 from slipway.store.database import Database
-from tests.functional.processes import running
+from tests.functional.processes import serving_on
 from tests.unit.api.world import LCM, PACKAGES, TOKEN, World, a_world
 
 SOON = 0.5  # seconds, in place of a server's patience
@@ -110,11 +110,9 @@ async def listening(database: Database, directory: Path, **more: Any) -> AsyncIt
 
 
 @pytest.fixture
-async def here(sqlite_url: URL, tmp_path: Path) -> AsyncIterator[Listening]:
-    database = Database(sqlite_url)  # which one makes no difference here
+async def here(database: Database, tmp_path: Path) -> AsyncIterator[Listening]:
     async with listening(database, tmp_path, body_seconds=SOON, max_body_bytes=4096) as here:
         yield here
-    database.close()
 
 
 async def test_an_ordinary_request_is_answered(here: Listening) -> None:
@@ -236,8 +234,8 @@ async def test_a_filter_has_a_longest_size(here: Listening) -> None:
         assert "at most 4096" in refused.json()["detail"]
 
 
-def test_a_server_as_it_is_started_has_these_limits(tmp_path: Path) -> None:
-    with running("serve", tmp_path) as process, process.client() as client:
+def test_a_server_as_it_is_started_has_these_limits(database_url: URL, tmp_path: Path) -> None:
+    with serving_on(database_url, tmp_path) as (_, client):
         assert client.get("/slipway/v1/info").status_code == 200
         refused = client.get("/slipway/v1/info", headers={"X-Long": "x" * LARGEST_HEAD})
         assert refused.status_code == 431

@@ -10,8 +10,9 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy.engine import URL
 
-from tests.functional.processes import Process, running
+from tests.functional.processes import Process, serving_on
 from tests.functional.test_processes import LCM, instantiate, onboard, state_of, wait_for
 
 FORGED = "2026-01-01T00:00:00.000Z CRITICAL slipway: forged"
@@ -53,8 +54,8 @@ def raw(url: httpx.URL, request: bytes) -> None:
 
 
 @pytest.mark.parametrize("level", ["info", "debug"])
-def test_text(tmp_path: Path, level: str) -> None:
-    with running("serve", tmp_path / "data", log_level=level) as server, server.client() as client:
+def test_text(database_url: URL, tmp_path: Path, level: str) -> None:
+    with serving_on(database_url, tmp_path / "data", log_level=level) as (server, client):
         operation_id = live(server, client, tmp_path)
         wait_for(lambda: state_of(client, operation_id) == "FAILED_TEMP")
         server.end()
@@ -69,8 +70,9 @@ def test_text(tmp_path: Path, level: str) -> None:
         assert f"/nothing/\\r\\n{FORGED}\\x1b[2J 404" in text
 
 
-def test_json(tmp_path: Path) -> None:
-    with running("serve", tmp_path / "data", log_format="json", log_level="debug") as server, server.client() as client:
+def test_json(database_url: URL, tmp_path: Path) -> None:
+    settings = {"log_format": "json", "log_level": "debug"}
+    with serving_on(database_url, tmp_path / "data", **settings) as (server, client):
         operation_id = live(server, client, tmp_path)
         wait_for(lambda: state_of(client, operation_id) == "FAILED_TEMP")
         server.end()

@@ -17,7 +17,8 @@ from slipway.api.application import make_app
 from slipway.api.watched import METHODS, Watched
 from slipway.store.database import Database
 from slipway.telemetry.watching import Telemetry
-from tests.functional.processes import running
+from tests.databases import setting
+from tests.functional.processes import running, serving_on
 from tests.functional.rig import settings_in
 from tests.functional.test_processes import LCM, SLOW, Fleet, instantiate, onboard, running_steps, state_of, wait_for
 from tests.unit.api.world import BASE_URL, TOKEN, World, a_world
@@ -43,16 +44,8 @@ class Scrape:
 
 
 def test_a_life_and_then_the_numbers(tmp_path: Path, database_url: URL) -> None:
-    embedded = database_url.get_backend_name() == "sqlite"
-    more = {} if embedded else {"database_url": database_url.render_as_string(hide_password=False)}
-    data = tmp_path / "data"
-    with running("serve", data, **more) as server, server.client() as client:
-        if embedded:
-            vnfd_id = onboard(client, tmp_path)
-        else:
-            fleet = Fleet(server, tmp_path, settings_in(data))
-            fleet.client.close()
-            vnfd_id = fleet.vnfd_id
+    with serving_on(database_url, tmp_path / "data") as (_, client):
+        vnfd_id = onboard(client, tmp_path)
         client.put("/slipway/v1/vims/simulated/rules", json=[])
         instance_id, first = instantiate(client, vnfd_id)
         wait_for(lambda: state_of(client, first) == "COMPLETED")
@@ -137,7 +130,7 @@ def waiting(client: httpx.Client) -> float:
 
 
 def test_accepted_without_a_worker_waits_to_be_claimed(tmp_path: Path, postgresql_url: URL) -> None:
-    url = postgresql_url.render_as_string(hide_password=False)
+    url = setting(postgresql_url)
     with running("api", tmp_path / "data", database_url=url) as api:
         fleet = Fleet(api, tmp_path, settings_in(tmp_path / "data", url))
         for _ in range(2):
@@ -186,7 +179,7 @@ async def test_an_id_for_every_request(world: World, given: str, kept: bool) -> 
 
 
 def test_a_worker_of_its_own_tells_its_own_numbers(tmp_path: Path, postgresql_url: URL) -> None:
-    shared = {"database_url": postgresql_url.render_as_string(hide_password=False)}
+    shared = {"database_url": setting(postgresql_url)}
     settings = settings_in(tmp_path, **shared)
     with running("api", tmp_path, **shared) as api, running("worker", tmp_path, **shared, metrics_port=0) as worker:
         fleet = Fleet(api, tmp_path, settings)

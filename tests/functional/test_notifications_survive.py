@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sqlalchemy.engine import URL
 
+from tests.databases import setting
 from tests.functional.processes import running
 from tests.functional.subscriber import a_subscriber
 from tests.functional.test_processes import instantiate, onboard, state_of, wait_for
@@ -34,7 +35,7 @@ async def test_a_server_killed_before_it_could_tell_tells_after_its_restart(tmp_
 
 
 async def test_workers_on_postgresql_tell_once_and_in_order(postgresql_url: URL, tmp_path: Path) -> None:
-    url = postgresql_url.render_as_string(hide_password=False)
+    url = setting(postgresql_url)
     shared = {"database_url": url, "allowed_networks": "127.0.0.0/8", "package_dir": tmp_path / "packages"}
     shared |= {"key_file": tmp_path / "key"}
     told_as = {"base_url": "http://slipway.example"}

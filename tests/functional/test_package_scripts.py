@@ -26,6 +26,7 @@ from slipway.model.secrets import redact
 from slipway.package.build import build_package
 from slipway.settings import Settings
 from slipway.vim.simulated.rules import Rule, RuleKind
+from tests.databases import setting
 from tests.functional.next_package import next_package
 from tests.functional.rig import SIMULATED_VIM, Rig, rig_in, settings_in
 from tests.functional.scripted_package import SCRIPT, scripted_tree
@@ -68,7 +69,7 @@ print(json.dumps({"vnfInstance": {"metadata": {"left": {"tries": left["tries"], 
 
 
 def settings_for(directory: Path, url: URL, **more: Any) -> Settings:
-    return settings_in(directory, url.render_as_string(hide_password=False), **more)
+    return settings_in(directory, setting(url), **more)
 
 
 async def instantiated(rig: Rig, instance_id: str) -> Operation:

@@ -18,6 +18,7 @@ from slipway.model.operation import State
 from slipway.model.vim import SIMULATED
 from slipway.package.build import build_package
 from slipway.settings import Settings
+from tests.databases import setting
 from tests.functional.agreement import assert_agreement
 from tests.functional.processes import Process, running
 from tests.functional.rig import SAMPLE, rig_in, settings_in
@@ -121,7 +122,7 @@ def test_a_second_process_on_the_same_sqlite_is_refused_with_the_cure(tmp_path: 
 
 
 async def test_a_killed_workers_operations_are_finished_by_another(tmp_path: Path, postgresql_url: URL) -> None:
-    url = postgresql_url.render_as_string(hide_password=False)
+    url = setting(postgresql_url)
     more = {"database_url": url, "lease_seconds": 1.5, "poll_seconds": 0.1}
     data = tmp_path / "data"
     with running("api", data, **more) as api, running("worker", data, **more) as one:
@@ -136,7 +137,7 @@ async def test_a_killed_workers_operations_are_finished_by_another(tmp_path: Pat
 
 
 async def test_a_worker_frozen_past_its_lease_does_no_harm_when_it_wakes(tmp_path: Path, postgresql_url: URL) -> None:
-    url = postgresql_url.render_as_string(hide_password=False)
+    url = setting(postgresql_url)
     more = {"database_url": url, "lease_seconds": 1.5, "poll_seconds": 0.1}
     data = tmp_path / "data"
     with running("api", data, **more) as api, running("worker", data, **more) as frozen:
@@ -158,7 +159,7 @@ async def test_a_worker_frozen_past_its_lease_does_no_harm_when_it_wakes(tmp_pat
 
 async def test_the_database_away_for_a_while_is_waited_for(tmp_path: Path, postgresql_url: URL) -> None:
     """Connections are cut in the middle of an operation, again and again for a second; it completes all the same."""
-    url = postgresql_url.render_as_string(hide_password=False)
+    url = setting(postgresql_url)
     data = tmp_path / "data"
     with running("serve", data, database_url=url, poll_seconds=0.1) as process:
         fleet = Fleet(process, tmp_path, settings_in(data, url))

@@ -14,6 +14,7 @@ from slipway.model.instance import VimConnectionInfo
 from slipway.model.operation import OperationType
 from slipway.model.requests import InstantiateRequest
 from slipway.model.vim import SIMULATED
+from tests.databases import setting
 from tests.functional.rig import rig_in, settings_in
 
 ROUNDS = 15
@@ -21,7 +22,7 @@ ROUNDS = 15
 
 @pytest.fixture
 def url(database_url: URL) -> str | None:
-    return None if database_url.get_backend_name() == "sqlite" else database_url.render_as_string(hide_password=False)
+    return setting(database_url)
 
 
 async def test_an_instance_is_deleted_or_instantiated_never_both(url: str | None, tmp_path: Path) -> None:

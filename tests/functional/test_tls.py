@@ -11,7 +11,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from sqlalchemy.engine import URL
 
+from tests.databases import setting
 from tests.functional.processes import SLIPWAY, Process, running
 from tests.unit.outside.certificates import Authority
 
@@ -46,9 +48,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 
 
 @pytest.fixture(scope="module")
-def server(files: Files, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+def server(module_database_url: URL, files: Files, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     data = tmp_path_factory.mktemp("plain-tls")
-    with running("serve", data, tls_certificate=files.certificate, tls_key=files.key) as process:
+    settings = {"database_url": setting(module_database_url), "tls_key": files.key}
+    with running("serve", data, tls_certificate=files.certificate, **settings) as process:
         yield process
 
 

@@ -13,6 +13,7 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from sqlalchemy.engine import URL
 
+from tests.databases import setting
 from tests.functional.otlp_receiver import Receiver, attributes
 from tests.functional.processes import running
 from tests.functional.rig import settings_in
@@ -103,7 +104,7 @@ def test_an_operation_is_a_trace_and_each_step_a_span(tmp_path: Path, receiver: 
 def test_a_worker_elsewhere_and_callers_without_a_usable_traceparent(
     tmp_path: Path, receiver: Receiver, postgresql_url: URL
 ) -> None:
-    url = postgresql_url.render_as_string(hide_password=False)
+    url = setting(postgresql_url)
     more = {"database_url": url, "traces_endpoint": f"{receiver.url}/v1/traces", "poll_seconds": 0.1}
     data = tmp_path / "data"
     ids = []

@@ -13,6 +13,7 @@ import pytest
 from sqlalchemy.engine import URL
 
 from slipway.package.build import build_package
+from tests.databases import setting
 from tests.functional.package_server import PackageServer
 from tests.functional.processes import running
 from tests.functional.rig import SAMPLE
@@ -82,7 +83,7 @@ def test_of_two_processes_one_is_killed_and_the_other_goes_on(
     tmp_path: Path, server: PackageServer, postgresql_url: URL
 ) -> None:
     data = tmp_path / "data"
-    url = postgresql_url.render_as_string(hide_password=False)
+    url = setting(postgresql_url)
     with (
         running("api", data, database_url=url) as killed,
         running("api", data, database_url=url) as other,

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from slipway.package.build import build_package
+from tests.databases import DATABASES, NewDatabase
 from tests.functional.next_package import next_package
-from tests.functional.processes import running
+from tests.functional.processes import serving_on
 from tests.functional.rig import SAMPLE
-from tests.functional.stock_client.stock_program import Stock, installed, with_token
+from tests.functional.stock_client.stock_program import Stock, Warm, installed, warm, with_token
 from tests.functional.stock_client.stock_world import NEXT, RULES, Slipway
 
 
@@ -21,15 +22,29 @@ def program() -> Path:
 
 
 @pytest.fixture(scope="session")
-def both(program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stock, Slipway]]:
+def client(program: Path) -> Iterator[Warm]:
+    with warm(program) as client:
+        yield client
+
+
+@pytest.fixture(scope="session", params=DATABASES)
+def both(
+    request: pytest.FixtureRequest,
+    new_database: NewDatabase,
+    client: Warm,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Stock, Slipway]]:
     directory = tmp_path_factory.mktemp("stock")
-    with running("serve", directory / "data") as server, server.client() as client:
-        slipway = Slipway(client)
+    work = directory / "work"
+    work.mkdir()
+    with (
+        new_database(request.param) as url,
+        serving_on(url, directory / "data") as (_, own),
+    ):
+        slipway = Slipway(own)
         slipway.onboard(build_package(SAMPLE, directory / "cluster.csar").path)
         slipway.onboard(build_package(next_package(SAMPLE, directory, NEXT, words={}), directory / "next.csar").path)
-        work = directory / "work"
-        work.mkdir()
-        yield Stock(program, work, with_token(str(client.base_url), client.headers["X-Auth-Token"])), slipway
+        yield Stock(client, work, with_token(str(own.base_url), own.headers["X-Auth-Token"])), slipway
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import distributions
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 from tests.functional.readme import ROOT
 
 INSTALL = ROOT / "lab" / "tackerclient" / "install"
+WARM = Path(__file__).with_name("warm.py")
 OURS = ("vim_", "vnf_package_", "vnflcm_")  # the plugin's other commands are for alarms and measurements
 
 
@@ -33,33 +36,62 @@ def commands(program: Path) -> set[str]:
 
 
 @dataclass(frozen=True)
+class Answer:
+    code: int
+    out: str
+    err: str
+
+
+class Warm:
+    """The client after its start, for one command after another."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def run(self, arguments: list[str], environment: dict[str, str], directory: Path) -> Answer:
+        out, err = directory / "stdout", directory / "stderr"
+        for file in (out, err):
+            file.write_text("")
+        asked = {"arguments": arguments, "environment": environment, "directory": str(directory)}
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({**asked, "out": str(out), "err": str(err)}) + "\n")
+        self._process.stdin.flush()
+        code = self._process.stdout.readline()
+        return Answer(int(code), out.read_text(), err.read_text())
+
+
+@contextmanager
+def warm(program: Path) -> Iterator[Warm]:
+    python = program.with_name("python")
+    with subprocess.Popen([python, WARM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield Warm(process)
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+@dataclass(frozen=True)
 class Stock:
     """`login` are the variables that a user would have in an openrc file."""
 
-    program: Path
+    client: Warm
     directory: Path
     login: dict[str, str]
 
     def version(self, major: str) -> Stock:
         return replace(self, login={**self.login, "OS_TACKER_API_VERSION": major})
 
-    def run(self, command: str, *args: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    def run(self, command: str, *args: str, code: int = 0) -> Answer:
         plain = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
-        done = subprocess.run(
-            [self.program, *command.split(), *args],
-            capture_output=True,
-            text=True,
-            cwd=self.directory,
-            env={**plain, **self.login},
-        )
-        assert done.returncode == code, f"{command} {args}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done
+        answer = self.client.run([*command.split(), *args], {**plain, **self.login}, self.directory)
+        assert answer.code == code, f"{command} {args}: {answer}"
+        return answer
 
     def says(self, command: str, *args: str) -> str:
-        return self.run(command, *args).stdout
+        return self.run(command, *args).out
 
     def refused(self, command: str, *args: str) -> str:
-        return self.run(command, *args, code=1).stderr
+        return self.run(command, *args, code=1).err
 
     def json(self, command: str, *args: str) -> Any:
         """What it prints as JSON, after the sentence that some commands say first."""

@@ -12,10 +12,11 @@ from sqlalchemy.engine import URL
 
 from slipway.model.vim import SIMULATED
 from slipway.package.build import build_package
+from tests.databases import setting
 from tests.functional.processes import running
 from tests.functional.readme import ROOT, block_after
 from tests.functional.rig import SAMPLE
-from tests.functional.stock_client.stock_program import Stock, commands, with_token
+from tests.functional.stock_client.stock_program import Stock, Warm, commands, with_token
 from tests.functional.stock_client.stock_world import VNFD, Slipway
 from tests.unit.vim.keystone_standin import SERVICES, a_keystone
 
@@ -29,26 +30,26 @@ def test_no_command_is_forgotten(program: Path) -> None:
 
 
 def test_without_a_good_token_nothing_is_told(stock: Stock) -> None:
-    stranger = Stock(stock.program, stock.directory, with_token(stock.login["OS_ENDPOINT"], "nobody's"))
+    stranger = Stock(stock.client, stock.directory, with_token(stock.login["OS_ENDPOINT"], "nobody's"))
     assert "token" in stranger.refused("vnflcm list")
 
 
-def test_a_user_of_keystone_on_postgresql(program: Path, tmp_path: Path, postgresql_url: URL) -> None:
+def test_a_user_of_keystone(client: Warm, tmp_path: Path, database_url: URL) -> None:
     """The endpoint comes from Keystone's catalog, and Slipway asks Keystone whose the token is."""
     (tmp_path / "password").write_text("slipway-password\n")
-    database = postgresql_url.render_as_string(hide_password=False)
+    database = setting(database_url)
     with a_keystone() as keystone:
         asking = {
             "keystone_url": keystone.url,
             "keystone_user": "slipway",
             "keystone_password_file": tmp_path / "password",
         }
-        with running("serve", tmp_path / "data", database_url=database, **asking) as server, server.client() as client:
+        with running("serve", tmp_path / "data", database_url=database, **asking) as server, server.client() as own:
             keystone.regions = {"RegionOne": (*SERVICES, SERVICE)}
-            keystone.endpoints[SERVICE] = str(client.base_url)
-            client.headers["X-Auth-Token"] = keystone.issue("demo", "demo")
-            assert client.post("/slipway/v1/vims", json=VIM).status_code == 201
-            Slipway(client).onboard(build_package(SAMPLE, tmp_path / "cluster.csar").path)
+            keystone.endpoints[SERVICE] = str(own.base_url)
+            own.headers["X-Auth-Token"] = keystone.issue("demo", "demo")
+            assert own.post("/slipway/v1/vims", json=VIM).status_code == 201
+            Slipway(own).onboard(build_package(SAMPLE, tmp_path / "cluster.csar").path)
             login = {
                 "OS_AUTH_URL": keystone.url,
                 "OS_USERNAME": "demo",
@@ -57,10 +58,10 @@ def test_a_user_of_keystone_on_postgresql(program: Path, tmp_path: Path, postgre
                 "OS_USER_DOMAIN_NAME": "Default",
                 "OS_PROJECT_DOMAIN_NAME": "Default",
             }
-            stock = Stock(program, tmp_path, login)
+            stock = Stock(client, tmp_path, login)
             simple = stock.file("simple.json", {"flavourId": "simple"})
             vnf = stock.json("vnflcm create", VNFD, "--I", simple)["ID"]
-            Slipway(client).done(vnf, "INSTANTIATE")
+            Slipway(own).done(vnf, "INSTANTIATE")
             assert [row["ID"] for row in stock.version("2").json("vnflcm list")] == [vnf]
             assert "is deleted" in stock.says("vnflcm terminate", vnf, "--termination-type", "FORCEFUL", "--D")
 

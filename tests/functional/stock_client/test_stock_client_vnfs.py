@@ -142,7 +142,7 @@ def cancelled(stock: Stock, slipway: Slipway, vnf: str) -> None:
     (operation,) = [one["ID"] for one in stock.json("vnflcm op list") if one["Operation State"] == "PROCESSING"]
     # Its own mistake: it prints that the request was accepted, then stumbles over having nothing more to print.
     stumbled = stock.run("vnflcm op cancel", operation, "--cancel-mode", "FORCEFUL", code=1)
-    assert f"Cancel request for LCM operation {operation} has been accepted" in stumbled.stdout
+    assert f"Cancel request for LCM operation {operation} has been accepted" in stumbled.out
     assert slipway.last(vnf)["operationState"] == "FAILED_TEMP"
     stock.says("vnflcm op rollback", operation)
     assert slipway.last(vnf)["operationState"] == "ROLLED_BACK"
