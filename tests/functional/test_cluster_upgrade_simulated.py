@@ -82,6 +82,15 @@ async def test_every_node_comes_to_the_new_packages_version(rig: ClusterRig, mas
     await rig.check(instance_id)
 
 
+async def test_an_api_server_that_knows_no_roles_yet_is_waited_for(rig: ClusterRig) -> None:
+    instance_id = await rig.cluster(kubernetes_version=OLD)
+    message = 'daemonsets.apps "kube-proxy" is forbidden: User "kubernetes-admin" cannot get resource "daemonsets"'
+    kube_proxy = "GET */daemonsets/kube-proxy"
+    await rig.rules(Rule(kind=RuleKind.ERROR, call="api", asked=kube_proxy, status=403, message=message, times=3))
+    await rig.completed(KIND, instance_id, CHANGE)
+    assert kubelets(rig) == {f"v{NEW}"}
+
+
 async def test_a_package_of_the_same_version_touches_no_node(rig: ClusterRig) -> None:
     instance_id = await rig.cluster(kubernetes_version=NEW)
     assert (await rig.rig.slipway.lcm.preview(KIND, instance_id, CHANGE)).steps == ()

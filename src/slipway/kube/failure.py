@@ -16,6 +16,9 @@ MOST = 600  # characters of what a server says
 _SHORTEST_SECRET = 4  # a shorter one would blank out half of any text
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 
+# An API server that has just started knows no roles yet, and refuses even the administrator whom kubeadm made.
+_NO_ROLES_YET = 'User "kubernetes-admin" cannot '
+
 BUDGET = "DisruptionBudget"
 TERMINATING = "NamespaceTerminating"
 
@@ -75,7 +78,7 @@ def refused(asked: str, status: int, body: bytes, secrets: Iterable[str] = ()) -
         status=status,
         reason=said.reason,
         causes=tuple(Cause(short(cause.reason), short(cause.message, hidden)) for cause in causes[:10]),
-        temporary=status == 429 or status >= 500,
+        temporary=status == 429 or status >= 500 or (status == 403 and _NO_ROLES_YET in said.message),
         cure=_cure(status, said.reason),
     )
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import ssl
 from typing import Any
 
@@ -82,6 +83,13 @@ def test_what_may_pass_is_temporary_and_what_may_not_has_a_cure(status: int, tem
     error = failure.refused("GET /x on https://k", status, b'{"kind":"Status","message":"m","reason":"R"}')
     assert (error.temporary, error.status, error.reason) == (temporary, status, "R")
     assert ("Cure: " in error.detail) is not temporary
+
+
+@pytest.mark.parametrize(("user", "temporary"), [("kubernetes-admin", True), ("system:serviceaccount:a:b", False)])
+def test_an_administrator_is_refused_only_until_the_server_knows_its_roles(user: str, temporary: bool) -> None:
+    said = f'daemonsets.apps "kube-proxy" is forbidden: User "{user}" cannot get resource "daemonsets"'
+    body = json.dumps({"kind": "Status", "message": said, "reason": "Forbidden"}).encode()
+    assert failure.refused("GET /x on https://k", 403, body).temporary is temporary
 
 
 def test_causes_are_kept() -> None:
