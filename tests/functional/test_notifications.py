@@ -12,7 +12,7 @@ import pytest
 
 from slipway.lcm.subscribing import Subscribing
 from slipway.notify.calling import Calling
-from slipway.notify.sender import Sender
+from slipway.notify.sender import LEASE, Sender
 from slipway.outside.guard import Guard
 from slipway.store import subscriptions
 from slipway.store.database import Database
@@ -89,6 +89,28 @@ async def test_a_whole_life_is_told_in_order_in_the_words_of_each_version(world:
     assert "vnfLcmOpOcc" not in told[0]["_links"]
     assert other.headers[0]["version"] == "2.0.0"
     assert "version" not in subscriber.headers[0]
+
+
+async def test_a_sender_that_leaves_releases_what_it_claimed_meanwhile(
+    world: World, subscriber: Subscriber, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await subscribe(world, V2, subscriber)
+    await world.create((await world.onboard())["vnfdId"])
+    write, began, go_on = Database.write, asyncio.Event(), asyncio.Event()
+
+    async def slow(self: Database, work: Callable[..., Any], *given: Any) -> Any:
+        if work is subscriptions.claim:
+            began.set()
+            await go_on.wait()
+        return await write(self, work, *given)
+
+    monkeypatch.setattr(Database, "write", slow)
+    async with sending(world) as sender:
+        await began.wait()
+        await sender.leave()
+        go_on.set()
+    async with sending(world):
+        await subscriber.wait_for(1, seconds=LEASE / 4)
 
 
 async def test_only_what_the_filter_names_is_told(world: World, subscriber: Subscriber) -> None:

@@ -10,8 +10,8 @@ import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, InternalServerException
 
-from slipway.engine.journal import DATABASE_AWAY
 from slipway.model.errors import ProblemDetails, RangeNotSatisfiable, RequestError, VimError
+from slipway.store.rounds import DATABASE_AWAY
 
 PROBLEM_JSON = "application/problem+json"
 LEGACY_PREFIX = "/v1.0"  # whose clients want errors in a shape of their own

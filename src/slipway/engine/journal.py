@@ -13,16 +13,15 @@ from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import InterfaceError, OperationalError
 
 from slipway.store.database import Database
+from slipway.store.rounds import DATABASE_AWAY
 
 T = TypeVar("T")
 Write = Callable[[Connection], Any]
 
 log = logging.getLogger(__name__)
 
-DATABASE_AWAY = (OperationalError, InterfaceError)
 LONGEST_WAIT = 2.0
 BATCH = 200
 

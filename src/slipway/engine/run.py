@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from slipway.engine.interpreter import Interpreter
-from slipway.engine.journal import DATABASE_AWAY, Journal
+from slipway.engine.journal import Journal
 from slipway.engine.seam import Boundary, Lifecycle, Unwatched, Watch
 from slipway.model.action import Action
 from slipway.model.errors import LeaseLost, ProblemDetails, SlipwayError
@@ -20,6 +20,7 @@ from slipway.model.operation import CancelMode, Event, Operation, State, after, 
 from slipway.model.plan import Plan
 from slipway.store import operations, steps
 from slipway.store.operations import Held
+from slipway.store.rounds import DATABASE_AWAY
 
 log = logging.getLogger(__name__)
 

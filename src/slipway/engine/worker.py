@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from slipway.engine.journal import DATABASE_AWAY, Journal
+from slipway.engine.journal import Journal
 from slipway.engine.run import Run
 from slipway.engine.seam import Boundary, Lifecycle, Unwatched, Watch
 from slipway.engine.slots import Slots
@@ -27,6 +27,7 @@ from slipway.model.operation import CancelMode
 from slipway.store import operations, steps, workers
 from slipway.store.database import Database
 from slipway.store.operations import Held
+from slipway.store.rounds import DATABASE_AWAY, Rounds
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ class Worker:
         self._lifecycle = lifecycle
         self._actions = actions
         self._lease = lease
-        self._poll = min(poll, lease / 3)
+        self._rounds = Rounds(min(poll, lease / 3))
         self._operations_at_once = operations_at_once
         self.slots = Slots(steps_at_once)
         self._retention = retention
@@ -62,15 +63,13 @@ class Worker:
         self._journal = Journal(database)
         self._runs: dict[str, Run] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._wake = asyncio.Event()
-        self._leaving = False
         self._beat_at = 0.0
         self._watch_orphans_from = 0.0
         self._prune_at = 0.0
 
     def wake(self) -> None:
         """There may be something to claim or to cancel: look now rather than at the next poll."""
-        self._wake.set()
+        self._rounds.wake()
 
     def cancel(self, operation_id: str, mode: CancelMode) -> None:
         """Cancel at once what runs here; what runs elsewhere is found there at the next poll."""
@@ -85,22 +84,11 @@ class Worker:
 
     async def serve(self) -> None:
         """Until `leave` is called: keep the lease, claim, watch for cancels."""
-        while not self._leaving:
-            self._wake.clear()
-            try:
-                await self._round()
-            except DATABASE_AWAY as error:
-                log.warning("the database does not answer, trying again: %s", error.orig)
-            try:
-                async with asyncio.timeout(self._poll):
-                    await self._wake.wait()
-            except TimeoutError:
-                pass
+        await self._rounds.run(self._round)
 
     async def leave(self, grace: float) -> None:
         """Begin nothing new, let steps under way end for `grace` seconds, hand back what is left."""
-        self._leaving = True
-        self._wake.set()
+        self._rounds.end()
         for run in self._runs.values():
             run.leave()
         if self._tasks:
@@ -118,7 +106,7 @@ class Worker:
         orphans = now >= self._watch_orphans_from
         if room > 0 and await self._database.read(operations.any_claimable, self.id, list(self._runs), orphans=orphans):
             claimed = await self._database.write(operations.claim, self.id, list(self._runs), room, orphans=orphans)
-            if self._leaving:  # since the claim began: `leave` does not know of these any more
+            if self._rounds.over:  # since the claim began: `leave` does not know of these any more
                 await self._database.write(_hand_back, claimed)
                 return
             for held in claimed:
@@ -158,7 +146,7 @@ class Worker:
             if self._runs.get(operation_id) is run:
                 del self._runs[operation_id]
             if full:
-                self._wake.set()
+                self._rounds.wake()
 
 
 async def _to_rest(run: Run) -> None:

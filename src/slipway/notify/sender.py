@@ -16,12 +16,12 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import Connection
-from sqlalchemy.exc import InterfaceError, OperationalError
 
 from slipway.model.subscription import Authentication, Subscription
 from slipway.notify.calling import CallFailed, Calling
 from slipway.store import subscriptions
 from slipway.store.database import Database
+from slipway.store.rounds import DATABASE_AWAY, Rounds
 from slipway.store.secrets import Vault
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,6 @@ AT_ONCE = 256  # subscribers
 BATCH = 50
 FIRST_WAIT = 1.0
 LONGEST_WAIT = 300.0
-DATABASE_AWAY = (OperationalError, InterfaceError)
 
 
 class Sender:
@@ -45,34 +44,21 @@ class Sender:
         self._vault = vault
         self._calling = calling
         self._base = base_url.rstrip("/")
-        self._poll = poll
+        self._rounds = Rounds(poll)
         self._give_up_after = give_up_after
         self._busy: dict[str, asyncio.Task[None]] = {}
-        self._wake = asyncio.Event()
-        self._leaving = False
 
     def wake(self) -> None:
         """There may be something to deliver: look now rather than at the next poll."""
-        self._wake.set()
+        self._rounds.wake()
 
     async def serve(self) -> None:
         """Until `leave` is called."""
-        while not self._leaving:
-            self._wake.clear()
-            try:
-                await self._round()
-            except DATABASE_AWAY as error:
-                log.warning("the database does not answer, trying again: %s", error.orig)
-            try:
-                async with asyncio.timeout(self._poll):
-                    await self._wake.wait()
-            except TimeoutError:
-                pass
+        await self._rounds.run(self._round)
 
     async def leave(self) -> None:
         """What is under way is broken off: it is delivered again by whoever comes next."""
-        self._leaving = True
-        self._wake.set()
+        self._rounds.end()
         for task in self._busy.values():
             task.cancel()
         await asyncio.gather(*self._busy.values(), return_exceptions=True)
@@ -84,7 +70,8 @@ class Sender:
         if room <= 0 or not await self._database.read(subscriptions.any_due):
             return
         claimed = await self._database.write(subscriptions.claim, self.id, LEASE, room, list(self._busy))
-        if self._leaving:
+        if self._rounds.over:  # since the claim began: `leave` may have released before
+            await self._database.write(subscriptions.release_all, self.id)
             return
         for subscription in claimed:
             task = asyncio.create_task(self._deliver(subscription), name=f"notify {subscription.id}")
@@ -93,7 +80,7 @@ class Sender:
 
     def _done(self, subscription_id: str, task: asyncio.Task[None]) -> None:
         del self._busy[subscription_id]
-        self._wake.set()  # something may have come after the last look
+        self._rounds.wake()  # something may have come after the last look
 
     async def _deliver(self, subscription: Subscription) -> None:
         """All that waits for one subscriber, until nothing is left or it does not answer."""
