@@ -440,7 +440,10 @@ async def test_a_dead_nfvo(database_url: URL, tmp_path: Path) -> None:
     assert "The last: it is not reached" in why
 
 
-async def test_a_cancelled_operation_does_not_wait_for_the_nfvo(rig: Rig, nfvo: SmallNfvo) -> None:
+@pytest.mark.parametrize("mode", list(CancelMode))
+async def test_a_cancelled_operation_does_not_wait_for_the_nfvo(
+    database_url: URL, tmp_path: Path, nfvo: SmallNfvo, mode: CancelMode
+) -> None:
     heard = asyncio.Event()
 
     async def hear(request: dict[str, Any]) -> Answer:
@@ -448,11 +451,12 @@ async def test_a_cancelled_operation_does_not_wait_for_the_nfvo(rig: Rig, nfvo: 
         return await silent(request)
 
     nfvo.decide = hear
-    begun = await rig.slipway.lcm.begin(OperationType.INSTANTIATE, await rig.create(), INSTANTIATE)
-    await heard.wait()
-    await rig.slipway.lcm.cancel(begun.id, CancelMode.FORCEFUL)
-    assert (await rig.rest(begun.id)).operation_state is State.ROLLED_BACK
-    assert await rig.inventory() == {}
+    async with rig_in(settings_for(database_url, tmp_path, nfvo, grant_seconds=3600.0)) as rig:
+        begun = await rig.slipway.lcm.begin(OperationType.INSTANTIATE, await rig.create(), INSTANTIATE)
+        await heard.wait()
+        await rig.slipway.lcm.cancel(begun.id, mode)
+        assert (await rig.rest(begun.id)).operation_state is State.ROLLED_BACK
+        assert await rig.inventory() == {}
 
 
 def raw(body: bytes) -> Callable[[dict[str, Any]], Answer]:

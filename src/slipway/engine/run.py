@@ -59,7 +59,7 @@ class Run:
         self._cancelled = mode
         if self._interpreter:
             self._interpreter.stop()
-        if mode is CancelMode.FORCEFUL and self._working:
+        if self._working and self._breaks_off():
             self._working.cancel()
 
     def leave(self) -> None:
@@ -144,22 +144,23 @@ class Run:
         return steps.write_plan(connection, operation.id, plan)
 
     async def _breakable(self, work: Any) -> Any:
-        """Run work that a forceful cancel may break off; None then."""
-        if self._forced():
+        """Run work that a cancel may break off; None then."""
+        if self._breaks_off():
             work.close()
             return None
         self._working = asyncio.create_task(work)
         try:
             return await self._working
         except asyncio.CancelledError:
-            if not self._forced():
+            if not self._breaks_off():
                 raise
             return None
         finally:
             self._working = None
 
-    def _forced(self) -> bool:
-        return self._cancelled is CancelMode.FORCEFUL
+    def _breaks_off(self) -> bool:
+        """What a forceful cancel finds, and planning in any case: that touches nothing, and may wait for an NFVO."""
+        return self._cancelled is CancelMode.FORCEFUL or (self._cancelled is not None and self._interpreter is None)
 
     async def _settle(self, event: Event, problem: str | None = None) -> None:
         self._at("before", "settle")
