@@ -3,6 +3,8 @@ PYTHON ?= python3
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 BIN := .venv/bin
 WORKERS ?= 2
+# Slipway is started hundreds of times by its tests: compiled once, not each time.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install demo demo-fast test check bench format clean
 
