@@ -46,15 +46,18 @@ async def onboard_next(
 ) -> None:
     """`hooks` None: those that the sample has."""
     tree = next_package(sample, directory, vnfd_id, version=version, image=image, words=words or {})
-    descriptor = build_package(tree, directory / f"{vnfd_id}.csar").descriptor
+    package_id = f"package-{vnfd_id}"[:36]
+    built = build_package(tree, rig.slipway.settings.data_dir / "packages" / f"{package_id}.csar")
+    descriptor = built.descriptor
     if hooks is not None:
         descriptor = hooked(descriptor, hooks)
     package = VnfPackage(
-        id=f"package-{vnfd_id}"[:36],
+        id=package_id,
         vnfd_id=vnfd_id,
         onboarding_state=OnboardingState.ONBOARDED,
         operational_state=OperationalState.ENABLED,
         usage_state=UsageState.NOT_IN_USE,
+        additional_artifacts=built.artifacts,
         created_at=utcnow(),
     )
     await rig.slipway.database.write(packages.insert, package, descriptor)

@@ -14,6 +14,7 @@ import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy.engine import URL
@@ -41,7 +42,7 @@ Request = Callable[[ClusterRig, str], Awaitable[AnyRequest]]
 
 @dataclass(frozen=True)
 class Flow:
-    """`masters` 0: nothing stands before. `version`: of Kubernetes, before.
+    """`masters` 0: nothing stands before. `version`: of Kubernetes, before; `source`: where it comes from.
 
     `fails`: the host's script that fails, so that all is rolled back.
     """
@@ -50,6 +51,7 @@ class Flow:
     request: Request
     masters: int = 0
     version: str | None = None
+    source: dict[str, Any] | None = None
     before: tuple[AnyRequest, ...] = ()
     broken: str | None = None
     fails: tuple[str, str] | None = None
@@ -78,6 +80,17 @@ def upgrading(to: str) -> Request:
     return given
 
 
+def fetching(to: str) -> Request:
+    async def given(rig: ClusterRig, instance_id: str) -> AnyRequest:
+        settings = rig.rig.slipway.settings
+        await onboard_next(rig.rig, CLUSTER, settings.data_dir / "next", "next")
+        named = {"k8s_cluster_installation_param": {"kubernetes_version": to}}
+        return ChangePackageRequest(vnfd_id="next", additional_params=named)
+
+    return given
+
+
+PACKAGES = {"kind": "packages", "repository": "https://packages.example.com", "allow_unsigned": True}
 INSTANTIATE, SCALE, HEAL = OperationType.INSTANTIATE, OperationType.SCALE, OperationType.HEAL
 FLOWS = {
     "instantiate": Flow(INSTANTIATE, just(instantiate())),
@@ -91,6 +104,9 @@ FLOWS = {
     "heal two masters": Flow(HEAL, healing("masterNode-0", "masterNode-2"), masters=3),
     "heal all": Flow(HEAL, just(HealRequest()), masters=1),
     "upgrade": Flow(OperationType.CHANGE_VNFPKG, upgrading("1.34.4"), masters=3, version="1.33.13"),
+    "upgrade from packages": Flow(
+        OperationType.CHANGE_VNFPKG, fetching("1.34.9"), masters=1, version="1.33.13", source=PACKAGES
+    ),
     "terminate": Flow(OperationType.TERMINATE, just(FORCEFUL), masters=1),
     "rollback of instantiate": Flow(INSTANTIATE, just(instantiate(3)), fails=("join", "masterNode-2")),
     "rollback of scale out": Flow(SCALE, just(out(2)), masters=1, fails=("join", "workerNode-3")),
@@ -158,7 +174,8 @@ def places(prepared: Prepared, edge: str) -> list[Place]:
 
 async def prepare(flow: Flow, settings: Settings) -> Prepared:
     async with cluster_rig(settings) as rig:
-        chosen = {"kubernetes_version": flow.version} if flow.version else {}
+        asked = {"kubernetes_version": flow.version, "source": flow.source}
+        chosen = {name: value for name, value in asked.items() if value is not None}
         instance_id = await rig.cluster(flow.masters, **chosen) if flow.masters else await rig.rig.create()
         for request in flow.before:
             await rig.completed(SCALE, instance_id, request)

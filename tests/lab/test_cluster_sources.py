@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 from slipway.cluster.steps.machine import line
-from slipway.cluster.steps.packages import LIST
+from slipway.cluster.steps.packages import LIST, PROGRAMS
+from slipway.cluster.steps.program_files import BIN
 from slipway.cluster.steps.proxy import exports
+from slipway.kube.nodes import kubelet_version
 from slipway.kube.waiting import pod_running
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engines import Engines
@@ -32,7 +34,7 @@ from tests.lab.cluster_lab import SAMPLE, ClusterLab, parameters, run_stages
 from tests.lab.conftest import VERSIONS
 from tests.lab.file_server import PASSWORD, USER, Server, serving
 
-VERSION = "1.33.13"
+VERSION, NEXT = VERSIONS
 CIDR, GATEWAY = "10.207.77.0/24", "10.207.77.1"
 REPOSITORY_MAKER = Path(__file__).parents[2] / "lab" / "kubernetes" / "packages"
 ONE_WORKER = {
@@ -47,6 +49,7 @@ class Setting:
     lab: ClusterLab
     server: Server
     programs: dict[str, Path]
+    next_vnfd: str
 
     @property
     def place(self) -> str:
@@ -63,7 +66,8 @@ def setting(tmp_path: Path, kubernetes_engines: Engines) -> Iterator[Setting]:
     workshop = Workshop(default_cache() / "kubernetes", print)
     found = workshop.kubernetes(RELEASES[VERSION]).files
     web = tmp_path / "web"
-    subprocess.run([sys.executable, REPOSITORY_MAKER, VERSION, web / "apt"], check=True)
+    for version, name in ((VERSION, "apt"), (NEXT, "apt-next")):
+        subprocess.run([sys.executable, REPOSITORY_MAKER, version, web / name], check=True)
     pause = layer_of(tmp_path / "proof.zst", {"pause": workshop.built(programs.pause())})
     proof = Image("registry.slipway.test/proof:1", [pause], {"Entrypoint": ["/pause"]})
     tree = next_package(SAMPLE, tmp_path, "from-elsewhere", words=ONE_WORKER)
@@ -73,12 +77,16 @@ def setting(tmp_path: Path, kubernetes_engines: Engines) -> Iterator[Setting]:
     write_archive(tree / "Files" / "images.tar", [proof])
     (web / "kubectl").symlink_to(found["kubectl"])
     (web / "kubelet").symlink_to(found["kubelet"])
+    (web / "kubeadm").symlink_to(found["kubeadm"])
     others = programs_of_the_image(web)
+    later = next_package(SAMPLE, tmp_path, "from-elsewhere-later", words=ONE_WORKER)
+    (later / "Files").mkdir()
+    (later / "Files" / "key.asc").write_bytes((web / "apt-next" / "key.asc").read_bytes())
     lab = ClusterLab(tmp_path / "data", kubernetes_engines)
     try:
-        lab.vnfd = lab.onboard(tree)
+        lab.vnfd, next_vnfd = lab.onboard(tree), lab.onboard(later)
         with serving(GATEWAY, web, {"proof:1": proof}) as server:
-            yield Setting(lab, server, {**found, **others, "images": tree / "Files" / "images.tar"})
+            yield Setting(lab, server, {**found, **others, "images": tree / "Files" / "images.tar"}, next_vnfd)
     finally:
         lab.kill()
 
@@ -94,6 +102,8 @@ def test_programs_come_from_packages_and_from_files(setting: Setting, capsys: py
             what_cannot_be_fetched_is_named,
             a_repository_that_nobody_known_has_signed_is_refused,
             a_proxy_is_asked_for_what_is_elsewhere,
+            upgraded_from_another_repository,
+            files_of_another_version_are_known,
         ),
         capsys,
         setting,
@@ -169,7 +179,7 @@ def a_machine_without_units_gets_them(setting: Setting) -> None:
     lab, kubelet = setting.lab, setting.file("kubelet")
     units = "/usr/lib/systemd/system/kubelet.service"
     lab.inside("workerNode-1", "rm", "-r", units, f"{units}.d", f"/var/lib/slipway/files/{kubelet['sha256']}.done")
-    command = line("install_programs", "kubelet", kubelet["sha256"], kubelet["url"])
+    command = line("install_programs", BIN, "kubelet", kubelet["sha256"], kubelet["url"])
     assert _execute(lab, "workerNode-1", command) == (0, "")
     lab.inside("workerNode-1", "systemctl", "daemon-reload")
     lab.inside("workerNode-1", "systemctl", "restart", "kubelet")
@@ -184,7 +194,7 @@ def what_cannot_be_fetched_is_named(setting: Setting) -> None:
         f"http://{setting.place}/nothing",
         f"http://{setting.place}/elsewhere/passwd",
     ):
-        code, printed = _execute(lab, "workerNode-1", line("install_programs", "kubectl", "c" * 64, url))
+        code, printed = _execute(lab, "workerNode-1", line("install_programs", BIN, "kubectl", "c" * 64, url))
         assert code != 0
         assert f"kubectl can't be fetched from {url}" in printed
     assert digest_on(lab, "workerNode-1", "/usr/bin/kubectl") == before
@@ -195,7 +205,7 @@ def a_repository_that_nobody_known_has_signed_is_refused(setting: Setting) -> No
     """The machine's own keys do not know this one."""
     lab = setting.lab
     lab.inside("workerNode-0", "sed", "-i", "s/\\[.*\\] //", LIST)
-    code, printed = _execute(lab, "workerNode-0", line("packages", VERSION))
+    code, printed = _execute(lab, "workerNode-0", line("packages", VERSION, "install", *PROGRAMS))
     assert code != 0
     assert "NO_PUBKEY" in printed
 
@@ -204,8 +214,8 @@ def a_proxy_is_asked_for_what_is_elsewhere(setting: Setting) -> None:
     lab, environment = setting.lab, exports({"HTTP_PROXY": f"http://me:hills@{setting.place}"})
     lab.inside("workerNode-0", "sh", "-c", 'printf %s "$1" >/etc/slipway/environment', "sh", environment)
     for command in (
-        line("install_programs", "kubectl", "c" * 64, "http://elsewhere.test/kubectl"),
-        line("packages", VERSION),
+        line("install_programs", BIN, "kubectl", "c" * 64, "http://elsewhere.test/kubectl"),
+        line("packages", VERSION, "install", *PROGRAMS),
     ):
         code, printed = _execute(lab, "workerNode-0", command)
         assert code != 0
@@ -213,6 +223,33 @@ def a_proxy_is_asked_for_what_is_elsewhere(setting: Setting) -> None:
     assert "http://elsewhere.test/kubectl" in setting.server.asked
     assert f"http://{setting.place}/apt/InRelease" in setting.server.asked
     assert lab.inside("workerNode-0", "stat", "-c", "%a", "/etc/slipway/environment").strip() == "600"
+
+
+def upgraded_from_another_repository(setting: Setting) -> None:
+    """Its key is another one, and only the new package has it."""
+    lab = setting.lab
+    asked = {KEY: {"kubernetes_version": NEXT, "source": {"repository": f"http://{setting.place}/apt-next"}}}
+    operation = lab.begin("change_vnfpkg", {"vnfdId": setting.next_vnfd, "additionalParams": asked})
+    lab.ended(operation, within=900)
+    assert {kubelet_version(node) for node in lab.kube(lambda api: api.list("/api/v1/nodes"))} == {f"v{NEXT}"}
+    for slot in lab.machines():
+        for program in PROGRAMS:
+            assert lab.inside(slot, "dpkg-query", "--show", "--showformat=${Version}", program) == f"{NEXT}-1.1"
+            assert lab.inside(slot, "stat", "-c", "%F", f"/usr/bin/{program}").strip() == "regular file"
+        assert lab.inside(slot, "apt-mark", "showhold").split() == ["kubeadm", "kubectl", "kubelet"]
+    assert lab.health()["problems"] == []
+
+
+def files_of_another_version_are_known(setting: Setting) -> None:
+    lab, wanted = setting.lab, ("kubeadm", "kubelet")
+    files = [
+        part for name in wanted for part in (name, digest(setting.programs[name]), f"http://{setting.place}/{name}")
+    ]
+    for version, code, said in ((VERSION, 0, ""), ("1.35.0", 65, f"kubeadm is v{VERSION}, and v1.35.0 is wanted\n")):
+        lab.inside("workerNode-0", "rm", "-rf", "/var/lib/slipway/files")
+        assert _execute(lab, "workerNode-0", line("install_programs", f"/opt/kubernetes/{version}/bin", *files))[0] == 0
+        assert _execute(lab, "workerNode-0", line("check_programs", version)) == (code, said)
+    assert lab.inside("workerNode-0", "kubelet", "--version").strip() == f"Kubernetes v{NEXT}"
 
 
 def programs_of_the_image(web: Path) -> dict[str, Path]:

@@ -131,7 +131,7 @@ def _rejoined(roster: Roster, node: Node, site: Site, after: Sequence[str] = ())
 
 
 def _preparations(roster: Roster, nodes: Iterable[Node], site: Site) -> Iterator[Step]:
-    setup = _setup(roster)
+    setup = setup_of(roster)
     longer = FETCH_SECONDS if roster.parameters.source.kind != "image" else None
     for node in nodes:
         yield step(_prepare(node), Prepare(node=node, site=site, setup=setup), node=node, timeout=longer)
@@ -185,7 +185,7 @@ def _proofs(roster: Roster, site: Site) -> Iterator[Step]:
     yield step(REGISTER, Register(site=site, vim_name=name), after=after, effects=made)
 
 
-def _setup(roster: Roster) -> dict[str, object]:
+def setup_of(roster: Roster) -> dict[str, object]:
     """The parts of the request that a machine is prepared with, in the request's own words."""
     request = roster.situation.request
     given = {} if isinstance(request, ModifyRequest) else request.additional_params.get(NAME) or {}

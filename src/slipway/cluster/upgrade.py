@@ -1,24 +1,26 @@
 """From one version of Kubernetes to the next: what is asked for, whether it can be, and in which order it is done.
 
-Pure. Every node is looked at before any is touched. Then masters one by one, each back before the next one goes, and
-workers some at a time. On each node, as kubeadm wants it: its configuration is brought to the new version, its pods
-leave, its kubelet changes, its pods may come back. When something fails, all that comes after it waits for a retry.
+Pure. Every node is looked at before any is touched; programs that do not come with its image are there by then. Then
+masters one by one, each back before the next one goes, and workers some at a time. On each node, as kubeadm wants it:
+its configuration is brought to the new version, its pods leave, its kubelet changes, its pods may come back. When
+something fails, all that comes after it waits for a retry.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from slipway.cluster.parameters import NAME, PATH, ClusterParameters
 from slipway.cluster.planning import batches, drain_id, drained, permit_id, permitted, step
-from slipway.cluster.plans import SMOKE
+from slipway.cluster.plans import FETCH_SECONDS, SMOKE, setup_of
 from slipway.cluster.reading import Refusal
 from slipway.cluster.recorded import is_unfinished, recorded_version
 from slipway.cluster.roster import Nodes, Roster, checked_of, masters, parameters_of, workers
 from slipway.cluster.site import Node, Site
-from slipway.cluster.steps.arguments import Examine, Record, Restart, Smoke, Uncordon, Upgrade
+from slipway.cluster.steps.arguments import Examine, Fetch, Record, Restart, Smoke, Uncordon, Upgrade
 from slipway.cluster.versions import Version, refuse_upgrade, version
 from slipway.model.errors import BadRequest, RequestError, Unprocessable
 from slipway.model.plan import Effect, Plan, Step, Verb
@@ -35,7 +37,11 @@ def upgraded(roster: Roster) -> Plan:
         return Plan()
     control = masters(roster.after)
     site = msgspec.structs.replace(roster.site(control), version=str(new))
-    steps = [step(_examine(node), Examine(node=node, site=site), node=node) for node in roster.after]
+    source = roster.parameters.source.kind
+    steps = list(_fetches(roster, site)) if source != "image" else []
+    for node in roster.after:
+        after = [_fetch(node)] if source != "image" else []
+        steps.append(step(_examine(node), Examine(node=node, site=site, source=source), node=node, after=after))
     before = [_examine(node) for node in roster.after]
     for turn in _turns(roster):
         steps += [one for node in turn for one in _one(roster, node, site, after=before)]
@@ -53,17 +59,14 @@ def wanted_version(situation: Situation) -> Version | None:
     if not isinstance(request, ChangePackageRequest):
         return None
     parameters = parameters_of(situation)
-    elsewhere = _elsewhere(parameters)
-    if (request.additional_params.get(NAME) or {}).get("kubernetes_version") is not None:
+    given = request.additional_params.get(NAME) or {}
+    if given.get("kubernetes_version") is not None:
         new = parameters.kubernetes_version
         wanted = _checked(situation, new, f"{PATH}.kubernetes_version", BadRequest) if new else None
-        if wanted and elsewhere:
-            raise BadRequest(
-                f"{PATH}.{elsewhere}: programs that do not come with the machines' image stay as they are; leave "
-                "kubernetes_version as it is."
-            )
+        if wanted:
+            _check_source(parameters, given, wanted)
         return wanted
-    if elsewhere:
+    if parameters.script_path is not None or parameters.source.kind != "image":
         return None
     vdu = checked_of(situation, parameters).masters.vdu
     image = situation.flavour.vdus[vdu].image
@@ -71,11 +74,14 @@ def wanted_version(situation: Situation) -> Version | None:
     return _checked(situation, new, f"vnfdId: the image of {vdu} has Kubernetes {new}", Unprocessable) if new else None
 
 
-def _elsewhere(parameters: ClusterParameters) -> str | None:
-    """The parameter by which the nodes' programs come from elsewhere than their image."""
+def _check_source(parameters: ClusterParameters, given: Mapping[str, Any], wanted: Version) -> None:
+    """BadRequest where the nodes' programs come from elsewhere than their image and could not be those of `wanted`."""
     if parameters.script_path is not None:
-        return "script_path"
-    return "source.kind" if parameters.source.kind != "image" else None
+        raise BadRequest(
+            f"{PATH}.script_path: nodes that a script made stay at their version; leave kubernetes_version as it is."
+        )
+    if parameters.source.kind == "files" and given.get("source") is None:
+        raise BadRequest(f"{PATH}.source.files: they are of the version that the nodes have; name those of {wanted}.")
 
 
 def _checked(situation: Situation, new: Version, at: str, kind: type[RequestError]) -> Version | None:
@@ -117,10 +123,23 @@ def _one(roster: Roster, node: Node, site: Site, *, after: Sequence[str]) -> Ite
     if node.master and len(control) > 1:
         yield permitted(node, site, after=after)
         after = [permit_id(node)]
-    yield step(_upgrade(node), Upgrade(node=node, site=site, first=node == control[0]), node=node, after=after)
+    source = roster.parameters.source.kind
+    upgrade = Upgrade(node=node, site=site, first=node == control[0], source=source)
+    yield step(_upgrade(node), upgrade, node=node, after=after)
     yield drained(roster, node, site, after=[_upgrade(node)], unless=site.version)
-    yield step(_restart(node), Restart(node=node, site=site), node=node, after=[drain_id(node)])
+    yield step(_restart(node), Restart(node=node, site=site, source=source), node=node, after=[drain_id(node)])
     yield step(_uncordon(node), Uncordon(node=node, site=site), node=node, after=[_restart(node)])
+
+
+def _fetches(roster: Roster, site: Site) -> Iterator[Step]:
+    """Everywhere before anything changes anywhere: what can't be had is known then."""
+    setup, vnfd = setup_of(roster), roster.situation.descriptor.vnfd_id
+    for node in roster.after:
+        yield step(_fetch(node), Fetch(node=node, site=site, setup=setup, vnfd=vnfd), node=node, timeout=FETCH_SECONDS)
+
+
+def _fetch(node: Node) -> str:
+    return f"fetch {node.slot}"
 
 
 def _examine(node: Node) -> str:

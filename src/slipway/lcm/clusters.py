@@ -52,15 +52,15 @@ class PackageFiles:
         self._database = database
         self._directory = directory
 
-    async def read(self, instance_id: str, path: str) -> bytes:
-        content = await self._database.read(self._content, instance_id)
+    async def read(self, instance_id: str, path: str, vnfd_id: str | None = None) -> bytes:
+        content = await self._database.read(self._content, instance_id, vnfd_id)
         try:
             return await asyncio.to_thread(_read, content, path)
         except (RequestError, KeyError):
             raise StepError(f"The package has no file {path}.", cure="name one that it has.") from None
 
-    async def pieces(self, instance_id: str, path: str) -> AsyncIterator[bytes]:
-        content = await self._database.read(self._content, instance_id)
+    async def pieces(self, instance_id: str, path: str, vnfd_id: str | None = None) -> AsyncIterator[bytes]:
+        content = await self._database.read(self._content, instance_id, vnfd_id)
         try:
             stream = await asyncio.to_thread(open_member, content, path)
         except (RequestError, KeyError):
@@ -69,9 +69,9 @@ class PackageFiles:
             while piece := await asyncio.to_thread(stream.read, PIECE):
                 yield piece
 
-    def _content(self, connection: Connection, instance_id: str) -> Path:
+    def _content(self, connection: Connection, instance_id: str, vnfd_id: str | None) -> Path:
         instance = instances.get(connection, instance_id)
-        package_id = packages.id_of(connection, instance.vnf.vnfd_id, instance.project)
+        package_id = packages.id_of(connection, vnfd_id or instance.vnf.vnfd_id, instance.project)
         return self._directory / f"{package_id}.csar"
 
 

@@ -21,6 +21,13 @@ from tests.unit.cluster.cluster_situations import DRIVER, earlier, situation, sl
 
 OLD = "1.33.13"
 SCRIPT = {"script_path": "Scripts/install.sh"}
+FILES = {
+    "kind": "files",
+    "files": [
+        {"name": name, "url": f"https://files.example/{name}", "sha256": "0" * 64}
+        for name in ("kubeadm", "kubelet", "kubectl")
+    ],
+}
 PACKAGES = {"kind": "packages", "repository": "https://pkgs.example/deb", "allow_unsigned": True}
 
 
@@ -128,17 +135,40 @@ def test_an_image_that_cant_follow_and_a_package_without_the_hook_are_refused() 
         DRIVER.check(change(hook=False))
 
 
-@pytest.mark.parametrize(
-    ("said", "given"), [("source.kind", {"source": PACKAGES, "kubernetes_version": OLD}), ("script_path", SCRIPT)]
-)
-def test_programs_that_did_not_come_with_the_image_are_not_upgraded(said: str, given: dict[str, Any]) -> None:
-    def made(now: Situation) -> Situation:
-        stored = merge_patch(now.instance.parameters, {"k8s_cluster_installation_param": given})
-        return dataclasses.replace(now, instance=replace(now.instance, parameters=stored))
+def made_with(now: Situation, **given: Any) -> Situation:
+    stored = merge_patch(now.instance.parameters, {"k8s_cluster_installation_param": given})
+    return dataclasses.replace(now, instance=replace(now.instance, parameters=stored))
 
-    with pytest.raises(BadRequest, match=f"{said}: programs that do not come with the machines' image stay"):
-        wanted_version(made(change()))
-    assert wanted_version(made(change(asked=None, image="1.34.4"))) is None
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (SCRIPT, "script_path: nodes that a script made stay at their version"),
+        ({"source": FILES, "kubernetes_version": OLD}, r"source\.files: .* name those of 1\.34\.4"),
+    ],
+)
+def test_nodes_that_nobody_can_bring_to_the_version_are_told_before(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadRequest, match=said):
+        wanted_version(made_with(change(), **given))
+
+
+@pytest.mark.parametrize("given", [SCRIPT, {"source": FILES}, {"source": PACKAGES, "kubernetes_version": OLD}])
+def test_an_image_of_another_version_is_nothing_to_nodes_whose_programs_come_from_elsewhere(
+    given: dict[str, Any],
+) -> None:
+    assert wanted_version(made_with(change(asked=None, image="1.34.4"), **given)) is None
+
+
+def test_programs_from_elsewhere_are_on_every_node_before_any_changes() -> None:
+    made = plan(made_with(change(), source=PACKAGES, kubernetes_version=OLD))
+    slots = ("masterNode-0", "workerNode-0", "workerNode-1")
+    steps = {step.id: step for step in made.steps}
+    for slot in slots:
+        assert steps[f"fetch {slot}"].after == ()
+        assert steps[f"examine {slot}"].after == (f"fetch {slot}",)
+        assert steps[f"restart {slot}"].args["source"] == "packages"
+    assert set(steps["upgrade masterNode-0"].after) == {f"examine {slot}" for slot in slots}
+    assert versions(made) == {"1.34.4"}
 
 
 def test_an_upgrade_that_was_given_up_can_only_be_finished() -> None:

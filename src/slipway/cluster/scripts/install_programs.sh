@@ -1,6 +1,9 @@
-# install_programs NAME SHA256 URL ...: fetch each file that is not here (URL; - is one that was sent), see that all are
-# what their digests say, and only then put them in place. Images wait for containerd: import_file takes them.
+# install_programs BIN NAME SHA256 URL ...: fetch each file that is not here (URL; - is one that was sent), see that all are
+# what their digests say, and only then put them in place, those of Kubernetes into BIN. Images wait for containerd:
+# import_file takes them.
 set -eu
+bin=$1
+shift
 files=/var/lib/slipway/files
 mkdir -p -m 700 "$files"
 . /etc/slipway/environment
@@ -117,8 +120,8 @@ UNIT
 place() { # NAME SHA256 URL
     if [ "$1" = images ] || [ -e "$files/$2.done" ]; then return 0; fi
     case $1 in
-    kubeadm | kubectl) program "$files/$2" "/usr/bin/$1" ;;
-    kubelet) program "$files/$2" /usr/bin/kubelet; kubelet_units ;;
+    kubeadm | kubectl) program "$files/$2" "$bin/$1" ;;
+    kubelet) program "$files/$2" "$bin/kubelet"; kubelet_units ;;
     runc) program "$files/$2" /usr/local/sbin/runc ;;
     crictl | helm) one_of "$1" "$2" "/usr/local/bin/$1" ;;
     cni-plugins) all_of "$2" /opt/cni/bin ;;

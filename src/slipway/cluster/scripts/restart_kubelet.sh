@@ -1,8 +1,8 @@
-# restart_kubelet VERSION: the kubelet of that version, and kubectl with it.
+# restart_kubelet VERSION FROM: the kubelet of that version, and kubectl with it; FROM packages it is in its place already.
 set -eu
 for program in kubelet kubectl; do
     new=/opt/kubernetes/$1/bin/$program
-    [ ! -x "$new" ] || ln -sfn "$new" "/usr/bin/$program"
+    [ "$2" = packages ] || [ ! -x "$new" ] || ln -sfn "$new" "/usr/bin/$program"
 done
 systemctl daemon-reload
 systemctl restart kubelet

@@ -20,6 +20,7 @@ from slipway.remote.output import Result
 CONTAINERD = "2.1.4"
 DONE = Result(0, b"", b"")
 NOT_FOUND = 127
+BESIDE = re.compile("/opt/kubernetes/(.+)/bin/kubeadm")
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ def _facts(run: Run) -> Result:
     (address,) = run.arguments
     lines = ["machine x86_64", f"kubeadm v{run.host.version}", f"containerd v{CONTAINERD}"]
     lines += [f"version {version}" for version in VERSIONS]
+    lines += [f"version {found[1]}" for path in run.host.files if (found := BESIDE.fullmatch(path))]
     if (prefix := prefix_at(run.db, run.host.machine, address)) is not None:
         lines.append(f"interface eth0 {prefix}")
     return _printed(lines)
@@ -140,6 +142,7 @@ SCRIPTS: dict[str, Callable[[Run], Result]] = {
     "etcd": lambda run: etcd.ask(run.db, run.host, *run.arguments),
     "distribution": lambda run: _printed(["debian"]),
     "packages": lambda run: sources.packages(run.host, *run.arguments),
+    "check_programs": lambda run: sources.check_programs(run.host, *run.arguments),
     "absent_files": lambda run: sources.absent(run.host, run.arguments),
     "receive": lambda run: sources.receive(run.host, run.arguments[0], run.arguments[1], run.stdin),
     "install_programs": lambda run: sources.install_programs(run.host, run.arguments),

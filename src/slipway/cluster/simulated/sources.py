@@ -10,14 +10,26 @@ from slipway.cluster.versions import SYNTAX
 from slipway.remote.output import Result
 
 LIST = "/etc/apt/sources.list.d/slipway-kubernetes.list"
+BIN = "/usr/bin"
 FILES = "/var/lib/slipway/files"
 DONE = Result(0, b"", b"")
 
 
-def packages(host: Host, version: str) -> Result:
+def packages(host: Host, version: str, how: str, *names: str) -> Result:
     if LIST not in host.files:
         return Result(100, b"", b"E: Unable to locate package kubelet\n")
-    host.version = version
+    if how == "install":
+        host.version = version
+    if how == "place":
+        for name in names:
+            host.write(f"{BIN}/{name}", version, 0o755)
+    return DONE
+
+
+def check_programs(host: Host, version: str) -> Result:
+    found = host.files.get(f"/opt/kubernetes/{version}/bin/kubeadm")
+    if found and found.content.decode() != version:
+        return Result(65, b"", f"kubeadm is v{found.content.decode()}, and v{version} is wanted\n".encode())
     return DONE
 
 
@@ -34,6 +46,7 @@ def receive(host: Host, digest: str, offset: str, piece: bytes) -> Result:
 
 def install_programs(host: Host, arguments: Sequence[str]) -> Result:
     """As the script: all are checked before any is in place. What a URL brings is always the right file."""
+    place, *arguments = arguments
     for name, digest, url in _files(arguments):
         sent = host.files.pop(_place(digest, ".part"), None)
         if url != "-" or _place(digest, ".done") in host.files:
@@ -48,7 +61,9 @@ def install_programs(host: Host, arguments: Sequence[str]) -> Result:
         if name != "images":
             host.write(_place(digest, ".done"), b"")
             host.files.pop(_place(digest), None)
-        if program and name == "kubeadm" and SYNTAX.fullmatch(program.content.decode()):
+        if program and name == "kubeadm" and place != BIN:
+            host.write(f"{place}/kubeadm", program.content, 0o755)
+        elif program and name == "kubeadm" and SYNTAX.fullmatch(program.content.decode()):
             host.version = program.content.decode()
         if program and name == "helm":
             host.write("/usr/local/bin/helm", program.content, 0o755)

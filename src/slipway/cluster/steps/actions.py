@@ -52,6 +52,7 @@ def all_of(world: World) -> tuple[Action[Any], ...]:
         action(args.Permit, etcd.permit),
         action(args.Leave, etcd.leave, irreversible=True),
         action(args.Forget, nodes.forget),
+        action(args.Fetch, upgrade.fetch, seconds=3600.0),
         action(args.Examine, upgrade.examine),
         action(args.Upgrade, upgrade.upgrade, irreversible=True, seconds=1500.0),
         action(args.Restart, upgrade.restart),

@@ -103,18 +103,29 @@ class Leave(OnNode, frozen=True, kw_only=True):
     """A master leaves etcd."""
 
 
+class Fetch(Prepare, frozen=True, kw_only=True):
+    """The programs of the site's version come to a machine, and those in use stay. `vnfd`: of the package to come."""
+
+    vnfd: str
+
+
 class Examine(OnNode, frozen=True, kw_only=True):
-    """Whether a node can be brought to the site's version. Changes nothing."""
+    """Whether a node can be brought to the site's version. Changes nothing. `source`: where its programs come from."""
+
+    source: str = "image"
 
 
 class Upgrade(OnNode, frozen=True, kw_only=True):
     """What kubeadm changes on a node for the site's version. The `first` master is where the cluster changes."""
 
     first: bool
+    source: str = "image"
 
 
 class Restart(OnNode, frozen=True, kw_only=True):
     """The kubelet, at the site's version."""
+
+    source: str = "image"
 
 
 class Uncordon(OnNode, frozen=True, kw_only=True):
@@ -129,3 +140,8 @@ class Record(Arguments, frozen=True, kw_only=True):
 
 class Forget(OnNode, frozen=True, kw_only=True):
     """The Node object of a machine that is gone."""
+
+
+def package_to_come(args: Prepare) -> str | None:
+    """The VNFD of the package whose files are meant; None: of the instance's own."""
+    return args.vnfd if isinstance(args, Fetch) else None

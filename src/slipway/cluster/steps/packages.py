@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 from slipway.cluster.source_parameters import SourceParameters
-from slipway.cluster.steps.arguments import Prepare
+from slipway.cluster.steps.arguments import Fetch, Prepare, package_to_come
 from slipway.cluster.steps.machine import install, run, run_named
 from slipway.cluster.steps.world import Hands, World
 from slipway.model.action import StepContext
 from slipway.model.errors import StepError
 
 SECONDS = 1500.0
+PROGRAMS = ("kubelet", "kubeadm", "kubectl")
 LIST = "/etc/apt/sources.list.d/slipway-kubernetes.list"
 KEYRING = "/etc/apt/keyrings/slipway-kubernetes"
 FAMILY = "debian"
@@ -24,7 +26,7 @@ CURE = (
 async def install_packages(
     world: World, hands: Hands, source: SourceParameters, args: Prepare, ctx: StepContext
 ) -> None:
-    """By the name of the job, the same packages of the same repository are installed once."""
+    """By the name of the job, the same packages of the same repository are installed once; or fetched, for Fetch."""
     distribution = (await run(hands, "distribution")).text
     if FAMILY not in distribution.split():
         raise StepError(
@@ -34,14 +36,23 @@ async def install_packages(
         )
     key = None
     if source.signing_key_path is not None:
-        key = await world.files.read(ctx.instance_id, source.signing_key_path)
+        key = await world.files.read(ctx.instance_id, source.signing_key_path, package_to_come(args))
     files = repository_files(source, key)
     await install(hands, files)
-    version = args.site.version or ""
-    told = [version, *(part for path, content in files.items() for part in (path, content))]
+    version, how = args.site.version or "", "fetch" if isinstance(args, Fetch) else "install"
+    told = [version, how, *(part for path, content in files.items() for part in (path, content))]
     job = f"packages-{_digest(told)}"
+    await _run(hands, version, how, PROGRAMS, job)
+
+
+async def place_packages(hands: Hands, version: str, *names: str) -> None:
+    """Some of those that were fetched."""
+    await _run(hands, version, "place", names, f"packages-{version}-{'-'.join(names)}".replace(".", "-"))
+
+
+async def _run(hands: Hands, version: str, how: str, names: Sequence[str], job: str) -> None:
     try:
-        await run_named(hands, "packages", version, limit=SECONDS, job=job)
+        await run_named(hands, "packages", version, how, *names, limit=SECONDS, job=job)
     except StepError as error:
         raise StepError(error.detail, temporary=error.temporary, cure=None if error.temporary else CURE) from None
 

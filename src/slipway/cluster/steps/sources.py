@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from slipway.cluster.reading import read
-from slipway.cluster.source_parameters import SourceParameters
-from slipway.cluster.steps.arguments import Prepare
+from slipway.cluster.source_parameters import NEEDED_FILES, SourceParameters
+from slipway.cluster.steps.arguments import Fetch, Prepare
 from slipway.cluster.steps.facts import Facts, facts_of
-from slipway.cluster.steps.machine import address_of, run_named
+from slipway.cluster.steps.machine import address_of, run, run_named
 from slipway.cluster.steps.packages import install_packages
 from slipway.cluster.steps.program_files import install_programs
 from slipway.cluster.steps.proxy import proxy_variables, tell_scripts
@@ -43,8 +43,26 @@ async def provided(world: World, args: Prepare, hands: Hands, ctx: StepContext) 
     return replace(facts, versions=())  # what lies in the image beside it is not what was asked for
 
 
+async def fetched(world: World, hands: Hands, args: Fetch, ctx: StepContext) -> None:
+    """The programs of another version. Packages wait in apt's cache; files lie side by side, as in an image."""
+    source, wanted = source_of(args.setup), args.site.version or ""
+    await tell_scripts(hands, await proxy_variables(args.setup, args.site, ctx))
+    if source.kind == "packages":
+        await install_packages(world, hands, source, args, ctx)
+        return
+    files = [file for file in source.files if file.name in (*NEEDED_FILES, "images")]
+    await install_programs(world, hands, files, ctx, place=f"/opt/kubernetes/{wanted}/bin", vnfd=args.vnfd)
+    try:
+        await run(hands, "check_programs", wanted)
+    except StepError as error:
+        cure = None if error.temporary else f"name the files of Kubernetes {wanted} in source.files."
+        raise StepError(error.detail, temporary=error.temporary, cure=cure) from None
+    await import_images(hands, args.setup)
+
+
 async def import_images(hands: Hands, setup: dict[str, Any]) -> None:
     """Container images that came as a file. Not before containerd runs with its own configuration."""
     for file in source_of(setup).files:
         if file.name == "images":
-            await run_named(hands, "import_file", file.sha256, limit=IMPORT_SECONDS)
+            job = f"import-{file.sha256[:16]}"
+            await run_named(hands, "import_file", file.sha256, limit=IMPORT_SECONDS, job=job)

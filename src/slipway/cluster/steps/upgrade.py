@@ -1,4 +1,4 @@
-"""A node comes to another version of Kubernetes that its machine has beside the present one."""
+"""A node comes to another version of Kubernetes, which its machine has beside the present one, or gets first."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import asyncio
 
 from slipway.cluster.recorded import goes_to, has_version
 from slipway.cluster.site import Site
-from slipway.cluster.steps.arguments import Examine, Record, Restart, Uncordon, Upgrade
+from slipway.cluster.steps.arguments import Examine, Fetch, Record, Restart, Uncordon, Upgrade
 from slipway.cluster.steps.facts import facts_of, kubernetes_version
 from slipway.cluster.steps.machine import address_of, if_passing, run, run_named
+from slipway.cluster.steps.packages import place_packages
 from slipway.cluster.steps.prepare import archives
+from slipway.cluster.steps.sources import fetched
 from slipway.cluster.steps.world import World
 from slipway.cluster.versions import Version, refuse_node, refuse_upgrade, version
 from slipway.kube.nodes import find_node, kubelet_version, node_is_ready
@@ -22,12 +24,20 @@ from slipway.model.machine import Outcome
 
 UPGRADE_SECONDS = 1200.0
 BACK_SECONDS = 300.0
+PACKAGES = "packages"
+
+
+async def fetch(world: World, args: Fetch, ctx: StepContext) -> Outcome:
+    await fetched(world, await world.reach.hands(args.node, ctx), args, ctx)
+    return Outcome()
 
 
 async def examine(world: World, args: Examine, ctx: StepContext) -> Outcome:
     """All that can be known to fail is known before the first node changes."""
-    hands = await world.reach.hands(args.node, ctx)
-    new = kubernetes_version(await facts_of(hands, await address_of(args.node, ctx)), args.site, args.node)
+    new = _wanted(args.site)
+    if args.source != PACKAGES:
+        hands = await world.reach.hands(args.node, ctx)
+        new = kubernetes_version(await facts_of(hands, await address_of(args.node, ctx)), args.site, args.node)
     async with world.reach.api(args.site, ctx) as api:
         control, node = await _running(api), await find_node(api, args.node.name)
     if node is None or not node_is_ready(node):
@@ -44,8 +54,11 @@ async def upgrade(world: World, args: Upgrade, ctx: StepContext) -> Outcome:
     new = _wanted(args.site)
     how = "apply" if args.first else "node"
     job = f"upgrade-{how}-{new}".replace(".", "-")
+    if args.source == PACKAGES:
+        await place_packages(hands, str(new), "kubeadm")
+    arguments = (str(new), how, args.source, *archives(args.node))
     try:
-        await run_named(hands, "upgrade", str(new), how, *archives(args.node), limit=UPGRADE_SECONDS, job=job)
+        await run_named(hands, "upgrade", *arguments, limit=UPGRADE_SECONDS, job=job)
     except StepError as error:
         if if_passing(error).temporary:
             raise if_passing(error) from None
@@ -57,8 +70,12 @@ async def upgrade(world: World, args: Upgrade, ctx: StepContext) -> Outcome:
 async def restart(world: World, args: Restart, ctx: StepContext) -> Outcome:
     async with world.reach.api(args.site, ctx) as api:
         node = await find_node(api, args.node.name)
-    if node is None or kubelet_version(node) != _wanted(args.site).tag:
-        await run(await world.reach.hands(args.node, ctx), "restart_kubelet", str(_wanted(args.site)))
+    new = _wanted(args.site)
+    if node is None or kubelet_version(node) != new.tag:
+        hands = await world.reach.hands(args.node, ctx)
+        if args.source == PACKAGES:
+            await place_packages(hands, str(new), "kubelet", "kubectl")
+        await run(hands, "restart_kubelet", str(new), args.source)
     return Outcome()
 
 

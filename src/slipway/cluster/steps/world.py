@@ -90,11 +90,11 @@ class VimBook(Protocol):
 class Files(Protocol):
     """Files of the package that an instance was made from."""
 
-    async def read(self, instance_id: str, path: str) -> bytes:
-        """StepError when there is none."""
+    async def read(self, instance_id: str, path: str, vnfd_id: str | None = None) -> bytes:
+        """StepError when there is none. `vnfd_id`: of another package, which the instance is on its way to."""
         ...
 
-    def pieces(self, instance_id: str, path: str) -> AsyncIterator[bytes]:
+    def pieces(self, instance_id: str, path: str, vnfd_id: str | None = None) -> AsyncIterator[bytes]:
         """The same for one that may be too large to be held as a whole."""
         ...
 
