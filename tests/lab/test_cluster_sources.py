@@ -18,6 +18,7 @@ from slipway.cluster.steps.machine import line
 from slipway.cluster.steps.packages import LIST, PROGRAMS
 from slipway.cluster.steps.program_files import BIN
 from slipway.cluster.steps.proxy import exports
+from slipway.kube import paths
 from slipway.kube.nodes import kubelet_version
 from slipway.kube.waiting import pod_running
 from slipway.vim.sandbox.connection import LOCAL
@@ -137,6 +138,7 @@ def a_pod_pulls_from_a_registry_that_wants_a_login(setting: Setting) -> None:
     lab.kube(lambda api: api.apply(pod))
     lab.kube(lambda api: pod_running(api, "default", "proof", 90))
     assert any(path.startswith("/v2/proof/blobs/") for path in setting.server.asked)
+    lab.kube(lambda api: api.delete(paths.pod("default", "proof")))
 
 
 def a_wrong_digest_is_refused_and_leaves_nothing(setting: Setting) -> None:
