@@ -88,7 +88,9 @@ async def test_files_of_another_version_stop_an_upgrade_while_it_can_be_rolled_b
     async with cluster_rig(settings_in(tmp_path / "data"), sample=package_with(FILES, tmp_path)) as rig:
         instance_id = await rig.cluster(1, source=files_of(FILES), kubernetes_version=VERSION)
         await onboard_next(rig.rig, package_with(NEXT_FILES, tmp_path / "later"), tmp_path, "next")
-        given = {"k8s_cluster_installation_param": {"kubernetes_version": "1.34.4", "source": files_of(NEXT_FILES)}}
+        given: dict[str, dict[str, Any]] = {
+            "k8s_cluster_installation_param": {"kubernetes_version": "1.34.4", "source": files_of(NEXT_FILES)}
+        }
         request = ChangePackageRequest(vnfd_id="next", additional_params=given)
         operation, detail = await rig.failed(OperationType.CHANGE_VNFPKG, instance_id, request)
         assert f"kubeadm is v{NEXT}, and v1.34.4 is wanted" in detail
@@ -96,6 +98,10 @@ async def test_files_of_another_version_stop_an_upgrade_while_it_can_be_rolled_b
         await rig.rig.slipway.lcm.roll_back(operation.id)
         assert (await rig.rig.rest(operation.id)).operation_state is State.ROLLED_BACK
         assert versions_of(rig) == {f"v{VERSION}"}
+        # The same files under their right name.
+        given["k8s_cluster_installation_param"]["kubernetes_version"] = NEXT
+        await rig.completed(OperationType.CHANGE_VNFPKG, instance_id, request)
+        assert versions_of(rig) == {f"v{NEXT}"}
         await rig.check(instance_id)
 
 

@@ -16,7 +16,6 @@ import pytest
 
 from slipway.cluster.steps.machine import line
 from slipway.cluster.steps.packages import LIST, PROGRAMS
-from slipway.cluster.steps.program_files import BIN
 from slipway.cluster.steps.proxy import exports
 from slipway.kube import paths
 from slipway.kube.nodes import kubelet_version
@@ -181,7 +180,7 @@ def a_machine_without_units_gets_them(setting: Setting) -> None:
     lab, kubelet = setting.lab, setting.file("kubelet")
     units = "/usr/lib/systemd/system/kubelet.service"
     lab.inside("workerNode-1", "rm", "-r", units, f"{units}.d", f"/var/lib/slipway/files/{kubelet['sha256']}.done")
-    command = line("install_programs", BIN, "kubelet", kubelet["sha256"], kubelet["url"])
+    command = line("install_programs", "", "kubelet", kubelet["sha256"], kubelet["url"])
     assert _execute(lab, "workerNode-1", command) == (0, "")
     lab.inside("workerNode-1", "systemctl", "daemon-reload")
     lab.inside("workerNode-1", "systemctl", "restart", "kubelet")
@@ -196,7 +195,7 @@ def what_cannot_be_fetched_is_named(setting: Setting) -> None:
         f"http://{setting.place}/nothing",
         f"http://{setting.place}/elsewhere/passwd",
     ):
-        code, printed = _execute(lab, "workerNode-1", line("install_programs", BIN, "kubectl", "c" * 64, url))
+        code, printed = _execute(lab, "workerNode-1", line("install_programs", "", "kubectl", "c" * 64, url))
         assert code != 0
         assert f"kubectl can't be fetched from {url}" in printed
     assert digest_on(lab, "workerNode-1", "/usr/bin/kubectl") == before
@@ -216,7 +215,7 @@ def a_proxy_is_asked_for_what_is_elsewhere(setting: Setting) -> None:
     lab, environment = setting.lab, exports({"HTTP_PROXY": f"http://me:hills@{setting.place}"})
     lab.inside("workerNode-0", "sh", "-c", 'printf %s "$1" >/etc/slipway/environment', "sh", environment)
     for command in (
-        line("install_programs", BIN, "kubectl", "c" * 64, "http://elsewhere.test/kubectl"),
+        line("install_programs", "", "kubectl", "c" * 64, "http://elsewhere.test/kubectl"),
         line("packages", VERSION, "install", *PROGRAMS),
     ):
         code, printed = _execute(lab, "workerNode-0", command)
@@ -243,14 +242,21 @@ def upgraded_from_another_repository(setting: Setting) -> None:
 
 
 def files_of_another_version_are_known(setting: Setting) -> None:
+    """And wait until that one is asked for."""
     lab, wanted = setting.lab, ("kubeadm", "kubelet")
     files = [
         part for name in wanted for part in (name, digest(setting.programs[name]), f"http://{setting.place}/{name}")
     ]
-    for version, code, said in ((VERSION, 0, ""), ("1.35.0", 65, f"kubeadm is v{VERSION}, and v1.35.0 is wanted\n")):
-        lab.inside("workerNode-0", "rm", "-rf", "/var/lib/slipway/files")
-        assert _execute(lab, "workerNode-0", line("install_programs", f"/opt/kubernetes/{version}/bin", *files))[0] == 0
-        assert _execute(lab, "workerNode-0", line("check_programs", version)) == (code, said)
+    lab.inside("workerNode-0", "rm", "-rf", "/var/lib/slipway/files", f"/opt/kubernetes/{VERSION}")
+    said = f"kubeadm is v{VERSION}, and v1.35.0 is wanted\n"
+    assert _execute(lab, "workerNode-0", line("install_programs", "1.35.0", *files)) == (65, said)
+    setting.server.asked.clear()
+    assert _execute(lab, "workerNode-0", line("install_programs", VERSION, *files)) == (0, "")
+    assert setting.server.asked == []
+    assert lab.inside("workerNode-0", "ls", "/opt/kubernetes").split() == [VERSION, NEXT]
+    assert digest_on(lab, "workerNode-0", f"/opt/kubernetes/{VERSION}/bin/kubelet") == digest(
+        setting.programs["kubelet"]
+    )
     assert lab.inside("workerNode-0", "kubelet", "--version").strip() == f"Kubernetes v{NEXT}"
 
 

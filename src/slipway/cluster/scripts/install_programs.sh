@@ -1,9 +1,11 @@
-# install_programs BIN NAME SHA256 URL ...: fetch each file that is not here (URL; - is one that was sent), see that all are
-# what their digests say, and only then put them in place, those of Kubernetes into BIN. Images wait for containerd:
-# import_file takes them.
+# install_programs VERSION NAME SHA256 URL ...: fetch each file that is not here (URL; - is one that was sent), see that all
+# are what their digests say, and only then put them in place. Images wait for containerd: import_file takes them.
+# With a VERSION, which may be empty, the programs of Kubernetes must be of that one, and lie beside those in use.
 set -eu
-bin=$1
+version=$1
 shift
+bin=${version:+/opt/kubernetes/$version/bin}
+bin=${bin:-/usr/bin}
 files=/var/lib/slipway/files
 mkdir -p -m 700 "$files"
 . /etc/slipway/environment
@@ -28,6 +30,18 @@ check() { # NAME SHA256 URL
         exit 65
     fi
     mv "$files/$2.part" "$files/$2"
+}
+
+proven() { # NAME SHA256 URL
+    if [ -z "$version" ] || [ -e "$files/$2.done" ]; then return 0; fi
+    chmod 700 "$files/$2"
+    case $1 in
+    kubeadm) found=$("$files/$2" version -o short) ;;
+    kubelet) found=$("$files/$2" --version) ;;
+    *) return 0 ;;
+    esac
+    [ "${found#Kubernetes }" = "v$version" ] ||
+        { echo "$1 is ${found#Kubernetes }, and v$version is wanted" >&2; exit 65; }
 }
 
 program() { # FILE TARGET: in one move, so that nobody ever runs half of it
@@ -147,5 +161,6 @@ each() { # FUNCTION NAME SHA256 URL...
 }
 
 each check "$@"
+each proven "$@"
 each place "$@"
 each finish "$@"

@@ -142,7 +142,6 @@ SCRIPTS: dict[str, Callable[[Run], Result]] = {
     "etcd": lambda run: etcd.ask(run.db, run.host, *run.arguments),
     "distribution": lambda run: _printed(["debian"]),
     "packages": lambda run: sources.packages(run.host, *run.arguments),
-    "check_programs": lambda run: sources.check_programs(run.host, *run.arguments),
     "absent_files": lambda run: sources.absent(run.host, run.arguments),
     "receive": lambda run: sources.receive(run.host, run.arguments[0], run.arguments[1], run.stdin),
     "install_programs": lambda run: sources.install_programs(run.host, run.arguments),

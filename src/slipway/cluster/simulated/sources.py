@@ -26,13 +26,6 @@ def packages(host: Host, version: str, how: str, *names: str) -> Result:
     return DONE
 
 
-def check_programs(host: Host, version: str) -> Result:
-    found = host.files.get(f"/opt/kubernetes/{version}/bin/kubeadm")
-    if found and found.content.decode() != version:
-        return Result(65, b"", f"kubeadm is v{found.content.decode()}, and v{version} is wanted\n".encode())
-    return DONE
-
-
 def absent(host: Host, digests: Sequence[str]) -> Result:
     there = [digest for digest in digests if not {_place(digest), _place(digest, ".done")} & host.files.keys()]
     return Result(0, "".join(f"{digest}\n" for digest in there).encode(), b"")
@@ -46,23 +39,27 @@ def receive(host: Host, digest: str, offset: str, piece: bytes) -> Result:
 
 def install_programs(host: Host, arguments: Sequence[str]) -> Result:
     """As the script: all are checked before any is in place. What a URL brings is always the right file."""
-    place, *arguments = arguments
+    version, *arguments = arguments
     for name, digest, url in _files(arguments):
         sent = host.files.pop(_place(digest, ".part"), None)
         if url != "-" or _place(digest, ".done") in host.files:
             continue
-        found = hashlib.sha256(sent.content if sent else b"").hexdigest()
-        if found != digest:
-            said = f"{name} is not the file that was meant: its SHA-256 digest is {found}, and {digest} was expected\n"
-            return Result(65, b"", said.encode())
-        host.write(_place(digest), sent.content if sent else b"")
+        if _place(digest) not in host.files:
+            content = sent.content if sent else b""
+            if (found := hashlib.sha256(content).hexdigest()) != digest:
+                said = f"its SHA-256 digest is {found}, and {digest} was expected\n"
+                return Result(65, b"", f"{name} is not the file that was meant: {said}".encode())
+            host.write(_place(digest), content)
+        held = host.files[_place(digest)].content
+        if version and name == "kubeadm" and held.decode() != version:
+            return Result(65, b"", f"kubeadm is v{held.decode()}, and v{version} is wanted\n".encode())
     for name, digest, _ in _files(arguments):
         program = host.files.get(_place(digest))
         if name != "images":
             host.write(_place(digest, ".done"), b"")
             host.files.pop(_place(digest), None)
-        if program and name == "kubeadm" and place != BIN:
-            host.write(f"{place}/kubeadm", program.content, 0o755)
+        if program and name == "kubeadm" and version:
+            host.write(f"/opt/kubernetes/{version}/bin/kubeadm", program.content, 0o755)
         elif program and name == "kubeadm" and SYNTAX.fullmatch(program.content.decode()):
             host.version = program.content.decode()
         if program and name == "helm":

@@ -11,7 +11,6 @@ from slipway.cluster.steps.world import Hands, World
 from slipway.model.action import StepContext
 
 SECONDS = 1800.0
-BIN = "/usr/bin"
 SENT = "-"  # in place of a URL: the file was sent by us
 
 
@@ -34,18 +33,19 @@ async def install_programs(
     wanted: Sequence[WantedFile],
     ctx: StepContext,
     *,
-    place: str = BIN,
+    beside: str = "",
     vnfd: str | None = None,
 ) -> None:
     """Send what the package brings, let the node fetch the rest, check all, then put all in place.
 
-    `place`: for the programs of Kubernetes. `vnfd`: of another package than the instance's own.
+    `beside`: programs of that version of Kubernetes, beside those in use. `vnfd`: of another package than the
+    instance's own.
     """
     absent = set((await run(hands, "absent_files", *(file.sha256 for file in wanted))).text.splitlines())
     for file in wanted:
         if file.path is not None and file.sha256 in absent:
             await _send(world, hands, file.path, file.sha256, ctx, vnfd)
-    arguments = [place, *(part for file in wanted for part in (file.name, file.sha256, file.url or SENT))]
+    arguments = [beside, *(part for file in wanted for part in (file.name, file.sha256, file.url or SENT))]
     job = f"programs-{hashlib.sha256(' '.join(arguments).encode()).hexdigest()[:16]}"
     await run_named(hands, "install_programs", *arguments, limit=SECONDS, job=job)
 

@@ -9,7 +9,7 @@ from slipway.cluster.reading import read
 from slipway.cluster.source_parameters import NEEDED_FILES, SourceParameters
 from slipway.cluster.steps.arguments import Fetch, Prepare
 from slipway.cluster.steps.facts import Facts, facts_of
-from slipway.cluster.steps.machine import address_of, run, run_named
+from slipway.cluster.steps.machine import address_of, run_named
 from slipway.cluster.steps.packages import install_packages
 from slipway.cluster.steps.program_files import install_programs
 from slipway.cluster.steps.proxy import proxy_variables, tell_scripts
@@ -51,9 +51,8 @@ async def fetched(world: World, hands: Hands, args: Fetch, ctx: StepContext) -> 
         await install_packages(world, hands, source, args, ctx)
         return
     files = [file for file in source.files if file.name in (*NEEDED_FILES, "images")]
-    await install_programs(world, hands, files, ctx, place=f"/opt/kubernetes/{wanted}/bin", vnfd=args.vnfd)
     try:
-        await run(hands, "check_programs", wanted)
+        await install_programs(world, hands, files, ctx, beside=wanted, vnfd=args.vnfd)
     except StepError as error:
         cure = None if error.temporary else f"name the files of Kubernetes {wanted} in source.files."
         raise StepError(error.detail, temporary=error.temporary, cure=cure) from None
