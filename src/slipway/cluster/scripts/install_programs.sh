@@ -43,7 +43,6 @@ proven() { # NAME SHA256 URL
     trap 'rm -rf "$new"' EXIT
     chmod 700 "$files/$2"
     ln -s "$files/$2" "$new/$1" # under its own name: a program of many goes by that
-    # shellcheck disable=SC2086
     found=$("$new/$1" $asked) || { echo "$1 does not run" >&2; exit 65; }
     rm -rf "$new"
     [ "${found#Kubernetes }" = "v$version" ] ||
