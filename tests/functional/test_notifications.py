@@ -110,7 +110,7 @@ async def test_a_sender_that_leaves_releases_what_it_claimed_meanwhile(
         await sender.leave()
         go_on.set()
     async with sending(world):
-        await subscriber.wait_for(1, seconds=LEASE / 4)
+        assert len(await subscriber.wait_for(1, seconds=LEASE / 4)) == 1
 
 
 async def test_only_what_the_filter_names_is_told(world: World, subscriber: Subscriber) -> None:

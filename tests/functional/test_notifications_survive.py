@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy.engine import URL
 
 from tests.databases import setting
-from tests.functional.processes import running
+from tests.functional.processes import VIM, running
 from tests.functional.subscriber import a_subscriber
 from tests.functional.test_processes import instantiate, onboard, state_of, wait_for
 
@@ -46,13 +46,7 @@ async def test_workers_on_postgresql_tell_once_and_in_order(postgresql_url: URL,
             running("worker", tmp_path / "two", **shared, **told_as),
             api.client() as client,
         ):
-            vim = {
-                "name": "simulated",
-                "vimType": "SLIPWAY.SIMULATED.V_1",
-                "isDefault": True,
-                "interfaceInfo": {"endpoint": "sim://simulated"},
-            }
-            assert client.post("/slipway/v1/vims", json=vim).status_code == 201
+            assert client.post("/slipway/v1/vims", json=VIM).status_code == 201
             subscribed = await asyncio.to_thread(client.post, SUBSCRIPTIONS, json={"callbackUri": subscriber.uri})
             assert subscribed.status_code == 201, subscribed.text
             vnfd_id = await asyncio.to_thread(onboard, client, tmp_path)

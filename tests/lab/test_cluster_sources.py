@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from slipway.cluster.source_parameters import NEEDED_FILES
 from slipway.cluster.steps.machine import line
-from slipway.cluster.steps.packages import LIST, PROGRAMS
+from slipway.cluster.steps.packages import LIST
 from slipway.cluster.steps.proxy import exports
 from slipway.kube import paths
 from slipway.kube.nodes import kubelet_version
@@ -206,7 +207,7 @@ def a_repository_that_nobody_known_has_signed_is_refused(setting: Setting) -> No
     """The machine's own keys do not know this one."""
     lab = setting.lab
     lab.inside("workerNode-0", "sed", "-i", "s/\\[.*\\] //", LIST)
-    code, printed = _execute(lab, "workerNode-0", line("packages", VERSION, "install", *PROGRAMS))
+    code, printed = _execute(lab, "workerNode-0", line("packages", VERSION, "install", *NEEDED_FILES))
     assert code != 0
     assert "NO_PUBKEY" in printed
 
@@ -216,7 +217,7 @@ def a_proxy_is_asked_for_what_is_elsewhere(setting: Setting) -> None:
     lab.inside("workerNode-0", "sh", "-c", 'printf %s "$1" >/etc/slipway/environment', "sh", environment)
     for command in (
         line("install_programs", "", "kubectl", "c" * 64, "http://elsewhere.test/kubectl"),
-        line("packages", VERSION, "install", *PROGRAMS),
+        line("packages", VERSION, "install", *NEEDED_FILES),
     ):
         code, printed = _execute(lab, "workerNode-0", command)
         assert code != 0
@@ -234,7 +235,7 @@ def upgraded_from_another_repository(setting: Setting) -> None:
     lab.ended(operation, within=900)
     assert {kubelet_version(node) for node in lab.kube(lambda api: api.list("/api/v1/nodes"))} == {f"v{NEXT}"}
     for slot in lab.machines():
-        for program in PROGRAMS:
+        for program in NEEDED_FILES:
             assert lab.inside(slot, "dpkg-query", "--show", "--showformat=${Version}", program) == f"{NEXT}-1.1"
             assert lab.inside(slot, "stat", "-c", "%F", f"/usr/bin/{program}").strip() == "regular file"
         assert lab.inside(slot, "apt-mark", "showhold").split() == ["kubeadm", "kubectl", "kubelet"]

@@ -10,7 +10,6 @@ from slipway.cluster.versions import SYNTAX
 from slipway.remote.output import Result
 
 LIST = "/etc/apt/sources.list.d/slipway-kubernetes.list"
-BIN = "/usr/bin"
 FILES = "/var/lib/slipway/files"
 DONE = Result(0, b"", b"")
 
@@ -22,7 +21,7 @@ def packages(host: Host, version: str, how: str, *names: str) -> Result:
         host.version = version
     if how == "place":
         for name in names:
-            host.write(f"{BIN}/{name}", version, 0o755)
+            host.write(f"/usr/bin/{name}", version, 0o755)
     return DONE
 
 

@@ -17,9 +17,13 @@ class OnNode(Arguments, frozen=True, kw_only=True):
 
 
 class Prepare(OnNode, frozen=True, kw_only=True):
-    """`setup` holds the request's own words on source, proxy and registries; secrets in it are references."""
+    """`setup` holds the request's own words on source, proxy and registries; secrets in it are references.
+
+    `vnfd`: of the package whose files are meant, where it is not the instance's own yet.
+    """
 
     setup: dict[str, Any] = msgspec.field(default_factory=dict)
+    vnfd: str | None = None
 
 
 class Balance(OnNode, frozen=True, kw_only=True):
@@ -104,9 +108,7 @@ class Leave(OnNode, frozen=True, kw_only=True):
 
 
 class Fetch(Prepare, frozen=True, kw_only=True):
-    """The programs of the site's version come to a machine, and those in use stay. `vnfd`: of the package to come."""
-
-    vnfd: str
+    """The programs of the site's version come to a machine, and those in use stay."""
 
 
 class Examine(OnNode, frozen=True, kw_only=True):
@@ -140,8 +142,3 @@ class Record(Arguments, frozen=True, kw_only=True):
 
 class Forget(OnNode, frozen=True, kw_only=True):
     """The Node object of a machine that is gone."""
-
-
-def package_to_come(args: Prepare) -> str | None:
-    """The VNFD of the package whose files are meant; None: of the instance's own."""
-    return args.vnfd if isinstance(args, Fetch) else None

@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from slipway.cluster.source_parameters import SourceParameters
-from slipway.cluster.steps.arguments import Fetch, Prepare, package_to_come
+from slipway.cluster.source_parameters import NEEDED_FILES, SourceParameters
+from slipway.cluster.steps.arguments import Fetch, Prepare
 from slipway.cluster.steps.machine import install, run, run_named
 from slipway.cluster.steps.world import Hands, World
 from slipway.model.action import StepContext
 from slipway.model.errors import StepError
 
 SECONDS = 1500.0
-PROGRAMS = ("kubelet", "kubeadm", "kubectl")
 LIST = "/etc/apt/sources.list.d/slipway-kubernetes.list"
 KEYRING = "/etc/apt/keyrings/slipway-kubernetes"
 FAMILY = "debian"
@@ -36,13 +35,13 @@ async def install_packages(
         )
     key = None
     if source.signing_key_path is not None:
-        key = await world.files.read(ctx.instance_id, source.signing_key_path, package_to_come(args))
+        key = await world.files.read(ctx.instance_id, source.signing_key_path, args.vnfd)
     files = repository_files(source, key)
     await install(hands, files)
     version, how = args.site.version or "", "fetch" if isinstance(args, Fetch) else "install"
     told = [version, how, *(part for path, content in files.items() for part in (path, content))]
     job = f"packages-{_digest(told)}"
-    await _run(hands, version, how, PROGRAMS, job)
+    await _run(hands, version, how, NEEDED_FILES, job)
 
 
 async def place_packages(hands: Hands, version: str, *names: str) -> None:
