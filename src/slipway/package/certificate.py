@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Iterable
 
 from cryptography import x509
@@ -26,13 +28,35 @@ MALFORMED = (
     CryptographyDeprecationWarning,
 )
 MOST_CERTIFICATES = 16
+_PEM = re.compile(
+    rb"-----BEGIN ([A-Z0-9 ]+)-----\r?\n((?:[A-Za-z0-9+/]{64}\r?\n)*[A-Za-z0-9+/]{1,64}={0,2}\r?\n)-----END \1-----\s*"
+)
 
 
 def from_pem_or_der(data: bytes) -> tuple[x509.Certificate, ...]:
-    """One of MALFORMED, when the data are something else."""
-    if b"-----BEGIN CERTIFICATE-----" in data:
-        return _readable(x509.load_pem_x509_certificates(data))
+    """One of MALFORMED, when the data are something else, or hold anything else beside the certificates."""
+    if is_pem(data):
+        return from_der(pem_blocks(data, "CERTIFICATE"))
     return from_der([data])
+
+
+def is_pem(data: bytes) -> bool:
+    return b"-----BEGIN " in data
+
+
+def pem_blocks(data: bytes, *labels: str) -> list[bytes]:
+    """The content of each block. Nothing may stand between them, and lines have 64 characters as RFC 7468 has it:
+    other readers pass over what they don't know, so that a file could be a script as well.
+    """
+    blocks, at = [], 0
+    data = data.strip()
+    while at < len(data):
+        found = _PEM.match(data, at)
+        if found is None or found[1].decode() not in labels:
+            raise ValueError("not PEM, or more than PEM")
+        blocks.append(base64.b64decode(b"".join(found[2].split()), validate=True))
+        at = found.end()
+    return blocks
 
 
 def from_der(encoded: Iterable[bytes]) -> tuple[x509.Certificate, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from asn1crypto import cms, pem
+from asn1crypto import cms
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
 
 from slipway.model.errors import PackageError
-from slipway.package.certificate import MALFORMED, MOST_CERTIFICATES, from_der
+from slipway.package.certificate import MALFORMED, MOST_CERTIFICATES, from_der, is_pem, pem_blocks
 from slipway.package.digests import algorithm_named
 
 _HASHES: dict[str, hashes.HashAlgorithm] = {
@@ -59,8 +59,8 @@ def _unusable(file: str, what: str) -> PackageError:
 
 
 def _parse(data: bytes, file: str) -> Cms:
-    if pem.detect(data):
-        _, _, data = pem.unarmor(data)
+    if is_pem(data):
+        (data,) = pem_blocks(data, "CMS", "PKCS7")
     info = cms.ContentInfo.load(data, strict=True)
     if info["content_type"].native != "signed_data":
         raise _unusable(file, "The file is CMS, but not a signature.")

@@ -100,6 +100,15 @@ def _from_directory(archive: Archive) -> Meta:
                 line=head.line,
                 cure="correct the path.",
             )
+    named = [TOSCA_META, *(path for path in (entry, manifest, certificate) if path)]
+    if len(set(named)) < len(named):
+        raise PackageError(
+            "Entry-Definitions, ETSI-Entry-Manifest and ETSI-Entry-Certificate must name different files, and none of"
+            f" them {TOSCA_META}.",
+            file=TOSCA_META,
+            line=head.line,
+            cure="correct the paths.",
+        )
     return Meta(
         entry=entry,
         declared=_declared(blocks[1:], TOSCA_META),

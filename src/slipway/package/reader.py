@@ -24,6 +24,7 @@ from slipway.package.signature import (
     UnsignedPolicy,
     Verifier,
     signature_files,
+    unsigned_files,
     verify_artifacts,
     verify_manifest,
     verify_outer,
@@ -90,8 +91,9 @@ def _read(path: Path, archive: Archive, signature: Signature | None, verifier: V
     signature = signature or manifest_signature
     if signature is None:
         verifier.accept_unsigned(archive.source.label)
-    files = read_files(archive, meta.entry)
-    descriptor = read_descriptor(files, ArtifactFiles(archive, digests))
+    unsigned = unsigned_files(archive, meta) if manifest_signature else frozenset()
+    files = read_files(archive, meta.entry, unsigned)
+    descriptor = read_descriptor(files, ArtifactFiles(archive, digests, unsigned))
     images = _images(descriptor)
     artifacts = tuple(_artifacts(archive, digests, meta, files, images))
     return Package(

@@ -89,12 +89,16 @@ class Verifier:
 
 def verify_outer(outer: Archive, csar: str, cms: str, digests: Digests, verifier: Verifier) -> Signature:
     """Option 2: the signature of the CSAR that lies in the outer ZIP."""
-    certificates = [
-        certificate
-        for name in outer.names()
-        if name.lower().endswith(CERTIFICATE_SUFFIXES)
-        for certificate in load_certificates(outer, name)
-    ]
+    certificates: list[x509.Certificate] = []
+    for name in outer.names():
+        if name.lower().endswith(CERTIFICATE_SUFFIXES):
+            certificates += load_certificates(outer, name)
+        elif name not in (csar, cms):
+            raise PackageError(
+                "The file is beside a signed CSAR, but nothing signs it.",
+                file=name,
+                cure="leave only the CSAR, its signature and certificates in the ZIP.",
+            )
     data = outer.read(cms, outer.limits.signature_bytes)
     return verifier.verify(data, _digests_of(csar, digests), certificates, cms)
 
@@ -109,7 +113,14 @@ def verify_manifest(archive: Archive, meta: Meta, verifier: Verifier) -> Signatu
     file, data = found
     certificates = load_certificates(archive, meta.certificate) if meta.certificate else ()
     signature = verifier.verify(data, _digests_of_text(meta.manifest.signed_part), certificates, file)
-    _check_coverage(archive, meta.manifest, signature_files(archive, meta))
+    known = _covered(meta.manifest) | _exempt(archive, meta)
+    for name in archive.names():
+        if name not in known:
+            raise PackageError(
+                f"The manifest is signed, but has no digest of {name}.",
+                file=meta.manifest.path,
+                cure="list every file with Source, Algorithm and Hash, then sign again.",
+            )
     return signature
 
 
@@ -135,7 +146,12 @@ def load_certificates(archive: Archive, name: str) -> tuple[x509.Certificate, ..
     try:
         return from_pem_or_der(data)
     except MALFORMED:
-        raise PackageError("The certificate can't be read.", file=name, cure="use PEM or DER X.509.") from None
+        raise PackageError(
+            "The file is not a certificate, or holds more than certificates.",
+            file=name,
+            cure="leave only X.509 certificates in it, as PEM with lines of 64 characters or DER"
+            " (openssl x509 -in OLD -out NEW).",
+        ) from None
 
 
 def _manifest_signature(archive: Archive, manifest: Manifest) -> tuple[str, bytes] | None:
@@ -161,24 +177,28 @@ def _digests_of_text(text: bytes) -> ContentDigests:
 def signature_files(archive: Archive, meta: Meta) -> set[str]:
     """The manifest, signatures and certificates: files about the package rather than of the VNF."""
     named = {name for one in meta.all_declared() for name in (one.signature, one.certificate) if name}
-    if meta.certificate is not None:
-        named.add(meta.certificate)
-    if meta.manifest is not None:
-        found = _manifest_signature(archive, meta.manifest)
-        named |= {meta.manifest.path, *([found[0]] if found else [])}
-    return named
+    return named | _exempt(archive, meta)
 
 
-def _check_coverage(archive: Archive, manifest: Manifest, exempt: set[str]) -> None:
-    """A file without a digest in the signed manifest could be anybody's."""
-    covered = {one.path for one in manifest.declared if one.hash is not None}
-    for name in archive.names():
-        if name not in covered and name not in exempt:
-            raise PackageError(
-                f"The manifest is signed, but has no digest of {name}.",
-                file=manifest.path,
-                cure="list every file with Source, Algorithm and Hash, then sign again.",
-            )
+def unsigned_files(archive: Archive, meta: Meta) -> frozenset[str]:
+    """The files of a package with a signed manifest that anybody could replace: no part of the VNF may be there."""
+    return frozenset(_exempt(archive, meta) - _covered(meta.manifest)) if meta.manifest else frozenset()
+
+
+def _exempt(archive: Archive, meta: Meta) -> set[str]:
+    """The only files that need no digest: the manifest can't list itself, nor what is made after it.
+
+    Their names are fixed by SOL004, or stand in a TOSCA.meta of which the manifest has a digest.
+    """
+    if meta.manifest is None:
+        return {meta.certificate} if meta.certificate else set()
+    found = _manifest_signature(archive, meta.manifest)
+    beside = found[0] if found else None
+    return {name for name in (meta.manifest.path, beside, meta.certificate) if name}
+
+
+def _covered(manifest: Manifest) -> set[str]:
+    return {one.path for one in manifest.declared if one.hash is not None}
 
 
 def _present(archive: Archive, name: str, declared: Declared) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from slipway.model.package import Checksum
 from slipway.package.archive import Archive
 from slipway.package.digests import Digests
+from slipway.package.tosca.files import SIGN_IT, UNSIGNED
 from slipway.package.tosca.section import Section
 
 _EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -26,13 +27,18 @@ class DeclaredArtifact:
 
 
 class ArtifactFiles:
-    def __init__(self, archive: Archive, digests: Digests) -> None:
-        self._archive, self._digests = archive, digests
+    """`unsigned` are files that no signature covers, though the package is signed."""
 
-    def find(self, reference: str, declared_in: str) -> str | None:
+    def __init__(self, archive: Archive, digests: Digests, unsigned: frozenset[str] = frozenset()) -> None:
+        self._archive, self._digests, self._unsigned = archive, digests, unsigned
+
+    def find(self, reference: str, declared_in: Section, key: str) -> str | None:
         """Relative to the declaring file, as TOSCA has it, or to the package's root, as many packages do."""
-        beside = posixpath.normpath(posixpath.join(posixpath.dirname(declared_in), reference))
-        return next((path for path in (beside, posixpath.normpath(reference)) if path in self._archive), None)
+        beside = posixpath.normpath(posixpath.join(posixpath.dirname(declared_in.file), reference))
+        path = next((path for path in (beside, posixpath.normpath(reference)) if path in self._archive), None)
+        if path in self._unsigned:
+            raise declared_in.error(f"The file {path} {UNSIGNED}", SIGN_IT, key)
+        return path
 
     def read_text(self, path: str) -> str:
         return self._archive.read(path, self._archive.limits.text_bytes).decode("utf-8", "replace")
@@ -55,7 +61,7 @@ class ArtifactFiles:
         reference, type_name = holder.text(key) or "", artifact.text("type") or ""
         if not reference or _EXTERNAL.match(reference) or "repository" in artifact:
             return DeclaredArtifact(name, type_name, None, reference)
-        path = self.find(reference, holder.file)
+        path = self.find(reference, holder, key)
         if path is None and not outside:
             raise holder.error(
                 f"The artifact {name!r} is declared, but its file {reference[:200]!r} is not in the package.",

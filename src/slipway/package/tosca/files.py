@@ -38,7 +38,12 @@ class _Import:
         return PackageError(what, file=self.file, line=self.line, cure=cure)
 
 
-def read_files(archive: Archive, entry: str) -> VnfdFiles:
+UNSIGNED = "is used here, but the signed manifest has no digest of it: anybody could replace it."
+SIGN_IT = "list it in the manifest with Source, Algorithm and Hash, then sign again."
+
+
+def read_files(archive: Archive, entry: str, unsigned: frozenset[str] = frozenset()) -> VnfdFiles:
+    """`unsigned` are files that no signature covers, though the package is signed."""
     limits = archive.limits
     parsed: dict[str, Map] = {}
     native: list[str] = []
@@ -53,6 +58,8 @@ def read_files(archive: Archive, entry: str) -> VnfdFiles:
             target = _path(one)
             if target is None:
                 continue
+            if target in unsigned:
+                raise one.error(f"The file {target} {UNSIGNED}", SIGN_IT)
             if _NATIVE.fullmatch(posixpath.basename(target)):
                 native += [target] if target in archive and target not in native else []
             elif target not in waiting:

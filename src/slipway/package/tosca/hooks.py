@@ -36,7 +36,7 @@ def _hook(operation: str, holder: Section, artifacts: dict[str, DeclaredArtifact
     if name in artifacts:
         artifact = artifacts[name]
         return Hook(operation=operation, implementation=name, file=artifact.path, type=artifact.type or None)
-    return Hook(operation=operation, implementation=name, file=files.find(name, holder.file))
+    return Hook(operation=operation, implementation=name, file=files.find(name, holder, operation))
 
 
 def _implementation(holder: Section, key: str) -> str | None:

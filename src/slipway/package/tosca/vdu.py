@@ -103,7 +103,7 @@ def _boot_data(properties: Section, files: ArtifactFiles) -> str | None:
         return data.text("content")
     if (source := data.text("source_path")) is None:
         return None
-    path = files.find(source, data.file)
+    path = files.find(source, data, "source_path")
     if path is None:
         raise data.error(f"The boot data {source[:200]!r} is not in the package.", "add the file.", "source_path")
     return files.read_text(path)
