@@ -73,7 +73,9 @@ async def test_a_broken_package_says_what_is_wrong_and_can_be_sent_again(world: 
     await world.call("PUT", f"{where}/package_content", 202, content=b"this is no ZIP", headers=ZIP)
     shown = (await world.call("GET", where, 200)).json()
     assert shown["onboardingState"] == "CREATED"
-    assert shown["onboardingFailureDetails"]["status"] == 422
+    failure = shown["onboardingFailureDetails"]
+    assert failure["status"] == 422
+    assert failure["detail"] == "package_content: This is not a ZIP archive. Cure: upload a CSAR (ZIP) file."
     assert left_behind(world) == []
     for part in ("package_content", "vnfd", "artifacts/x", "manifest"):
         headers = {"Accept": "*/*"}

@@ -24,7 +24,7 @@ def test_grants_are_below_the_address() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"nfvo_url": "nfvo.example"}, "nfvo_url: .* is no scheme"),
+        ({"nfvo_url": "nfvo.example"}, "nfvo_url: The URL has no scheme. Give one such as https://"),
         ({"nfvo_url": "https://user:word@nfvo.example"}, "nfvo_url: .* has a user or a password in it"),
         ({"nfvo_auth": "basic"}, "needs nfvo_user and nfvo_password_file"),
         (

@@ -40,6 +40,7 @@ from slipway.store.database import Database
 WRITTEN_AT_ONCE = 1024 * 1024
 DOWNLOADS_AT_ONCE = 8
 CONTENT = ".csar"
+UPLOADED = "package_content"  # what the caller knows the file by: the resource it was sent to
 
 log = logging.getLogger(__name__)
 _MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+", re.ASCII)
@@ -197,7 +198,7 @@ class Onboarding:
         return await self._database.write(records.give_up, package_id, failure, self._incoming)
 
     def _read(self, path: Path) -> Package:
-        package = read_package(path, self._policy, self._trust, self._limits)
+        package = read_package(path, self._policy, self._trust, self._limits, label=UPLOADED)
         self._check(package)
         return package
 

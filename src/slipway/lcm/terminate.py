@@ -32,7 +32,8 @@ def nothing(situation: Situation, request: TerminateRequest) -> Wanted:
     grace = 0
     if request.termination_type is TerminationType.GRACEFUL:
         grace = request.graceful_termination_timeout or DEFAULT_GRACE
-    return Wanted(instance_id=situation.instance.vnf.id, grace_seconds=grace)
+    dependencies = situation.flavour.dependencies()
+    return Wanted(instance_id=situation.instance.vnf.id, grace_seconds=grace, dependencies=dependencies)
 
 
 def complete(situation: Situation, request: TerminateRequest) -> VnfInstance:

@@ -37,6 +37,7 @@ def wanted_at(
             if not vdu.container
             for machine in builder.members(vdu, situation.flavour.members(name, scale, level))
         ),
+        dependencies=situation.flavour.dependencies(),
     )
 
 

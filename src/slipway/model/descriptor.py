@@ -56,6 +56,7 @@ class Vdu(Part, frozen=True, kw_only=True):
     disk_bytes: int | None = None
     boot_data: str | None = None
     storages: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()  # VDUs whose machines are made before its own
     initial: int | None = None  # VduInitialDelta
     properties: dict[str, Any] = {}
 
@@ -114,6 +115,9 @@ class Flavour(Part, frozen=True, kw_only=True):
     placement: tuple[PlacementRule, ...] = ()
     hooks: dict[str, Hook] = {}
     mciops: dict[str, Mciop] = {}
+
+    def dependencies(self) -> dict[str, tuple[str, ...]]:
+        return {name: vdu.depends_on for name, vdu in self.vdus.items() if vdu.depends_on}
 
     def level(self, name: str | None) -> Level:
         """The instantiation level asked for, or the default one; an empty one when the VNFD declares none."""

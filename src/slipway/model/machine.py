@@ -73,6 +73,9 @@ class Wanted(Record, frozen=True, kw_only=True):
     grace_seconds: int = 0
     networks: tuple[Network, ...] = ()
     machines: tuple[Machine, ...] = ()
+    dependencies: dict[
+        str, tuple[str, ...]
+    ] = {}  # VDU -> VDUs whose machines are made before, and removed after, its own
     former: tuple[Machine, ...] = ()  # machines that stay and whose ports change, as they were: undo can go back
     objects: tuple[KubernetesObject, ...] = ()
 

@@ -155,10 +155,11 @@ async def read_limited(response: httpx.Response, limit: int) -> bytes:
 
 
 def _well_formed(url: httpx.URL) -> httpx.URL:
+    if not url.scheme:
+        raise OutsideError("The URL has no scheme. Give one such as https://host:port/path.")
     if url.scheme not in ("http", "https"):
-        raise OutsideError(
-            f"{url.scheme[:20] or 'Nothing'!r} is no scheme that can be used. Give an http or https URL."
-        )
+        shown = f"{url.scheme[:20]!r}"
+        raise OutsideError(f"The scheme must be one of: http, https; it is {shown}. Give https://host:port/path.")
     if not url.raw_host:
         raise OutsideError("The URL names no host. Give one such as https://host:port/path.")
     host = url.host[:255]

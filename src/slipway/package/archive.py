@@ -53,8 +53,8 @@ class Archive:
             raise
 
     @classmethod
-    def open(cls, path: Path, limits: Limits = DEFAULT_LIMITS) -> Archive:
-        return cls(Source.of(path), limits)
+    def open(cls, path: Path, limits: Limits = DEFAULT_LIMITS, label: str | None = None) -> Archive:
+        return cls(Source.of(path, label), limits)
 
     def __enter__(self) -> Archive:
         return self

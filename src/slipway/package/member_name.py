@@ -20,8 +20,9 @@ def decode_name(raw: bytes, *, utf8: bool) -> str:
     try:
         return raw.decode("utf-8" if utf8 else "ascii")
     except UnicodeDecodeError:
+        fault = "is marked UTF-8, but is not valid UTF-8" if utf8 else "is neither ASCII nor marked UTF-8"
         raise PackageError(
-            "The member's name is neither ASCII nor marked UTF-8.",
+            f"The member's name {fault}.",
             file=shown(raw.decode("latin-1")),
             cure="write the ZIP with UTF-8 names, or rename the file.",
         ) from None

@@ -68,11 +68,15 @@ def read_package(
     policy: UnsignedPolicy = UnsignedPolicy.ACCEPT,
     trust: Sequence[x509.Certificate] = (),
     limits: Limits = DEFAULT_LIMITS,
+    label: str | None = None,
 ) -> Package:
-    """Check a CSAR and read its VNFD. PackageError says what is wrong, where, and how to mend it."""
+    """Check a CSAR and read its VNFD. PackageError says what is wrong, where, and how to mend it.
+
+    `label` is what people call the file, where it has another name here.
+    """
     verifier = Verifier(policy, trust)
     with ExitStack() as stack:
-        outer = stack.enter_context(Archive.open(path, limits))
+        outer = stack.enter_context(Archive.open(path, limits, label))
         signature = None
         archive = outer
         if (wrapped := _wrapped(outer)) is not None:

@@ -23,8 +23,9 @@ class Source:
         self.size = os.fstat(file.fileno()).st_size - start if size is None else size
 
     @classmethod
-    def of(cls, path: Path) -> Source:
-        return cls(path.open("rb"), path.name)
+    def of(cls, path: Path, label: str | None = None) -> Source:
+        """`label` is what people call the file, where it has another name here."""
+        return cls(path.open("rb"), label or path.name)
 
     @classmethod
     def spooled(cls, chunks: Iterable[bytes], label: str) -> Source:

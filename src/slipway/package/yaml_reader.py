@@ -190,6 +190,9 @@ class _Builder:
         except LookupError:
             raise self._foreign_tag(event.tag, line) from None
         except ValueError:
+            if event.tag == _CORE + "int" and (digits := text.lstrip("+-")).isdecimal():
+                what = f"The number has {len(digits)} digits; those that fit 64 bits are read."
+                raise self._error(what, line, "correct the number.") from None
             raise self._error(f"The value is not what its tag {event.tag[:60]} says.", line, "drop the tag.") from None
 
     def _foreign_tag(self, tag: str | None, line: int) -> PackageError:

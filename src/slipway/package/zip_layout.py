@@ -82,8 +82,21 @@ def _find_directory(source: Source) -> Directory:
         if any(a not in (b, top) for a, b, top in zip(narrow, exact, full, strict=True)):
             raise _broken(source, "The archive's two end records contradict each other.")
     if directory.offset + directory.size != end_at:
-        raise _broken(source, "The archive has data before its first member or hidden behind its table of contents.")
+        raise _misplaced(source, directory, end_at)
     return directory
+
+
+def _misplaced(source: Source, directory: Directory, end_at: int) -> PackageError:
+    if directory.offset + directory.size > end_at:
+        return _broken(
+            source,
+            f"The archive's table of contents is said to be at byte {directory.offset} with {directory.size} bytes,"
+            f" which is beyond the end of the archive: a part of the file is missing, or it was changed.",
+        )
+    really_at = end_at - directory.size
+    if source.read(really_at, min(4, directory.size)) == b"PK\x01\x02"[: directory.size]:
+        return _broken(source, f"The archive has {really_at - directory.offset} bytes of data before its first member.")
+    return _broken(source, "The archive has data between its table of contents and its end record.")
 
 
 def _find_end(source: Source) -> tuple[int, tuple[bytes, int, int, int, int, int, int, int]]:
@@ -98,8 +111,12 @@ def _find_end(source: Source) -> tuple[int, tuple[bytes, int, int, int, int, int
             if at + END.size + fields[7] == len(tail):
                 found.append((tail_at + at, fields))
         at = tail.find(b"PK\x05\x06", at + 1)
+    if not found and b"PK\x05\x06" in tail:
+        raise _broken(source, "The archive's end record is cut off, or data follows its end.")
+    if not found and source.size >= LOCAL.size and source.read(0, 4) == b"PK\x03\x04":
+        raise _broken(source, "The archive breaks off: it has no end record.", "upload the whole file again.")
     if not found:
-        raise _broken(source, "This is not a ZIP archive, or data follows its end.", "upload a CSAR (ZIP) file.")
+        raise _broken(source, "This is not a ZIP archive.", "upload a CSAR (ZIP) file.")
     if len(found) > 1:
         raise _broken(source, "The archive has more than one end record.")
     return found[0]
@@ -125,9 +142,11 @@ def _find_wide_end(source: Source, end_at: int) -> tuple[Directory, int] | None:
 def _parse_directory(source: Source, directory: Directory) -> list[Entry]:
     data = source.read(directory.offset, directory.size)
     entries, at = [], 0
-    for _ in range(directory.count):
-        if at + ENTRY.size > len(data) or data[at : at + 4] != b"PK\x01\x02":
+    for number in range(1, directory.count + 1):
+        if at + ENTRY.size > len(data):
             raise _broken(source, "The archive's table of contents is shorter than it claims.")
+        if data[at : at + 4] != b"PK\x01\x02":
+            raise _broken(source, f"The row {number} of the archive's table of contents is malformed.")
         fields = ENTRY.unpack_from(data, at)
         name_at = at + ENTRY.size
         extra_at = name_at + fields[12]
@@ -184,6 +203,8 @@ def _lay_out(source: Source, entries: list[Entry], end: int) -> list[tuple[Entry
     for entry, next_at in zip(entries, ends, strict=False):
         if entry.offset < cursor:
             raise _misfit(entry, "overlaps another member")
+        if entry.offset >= end:
+            raise _misfit(entry, f"is said to begin at byte {entry.offset}, behind all members")
         if entry.offset > cursor:
             raise _misfit(entry, "is preceded by data that belongs to no member")
         data_at = _check_local_header(source, entry)
@@ -191,8 +212,10 @@ def _lay_out(source: Source, entries: list[Entry], end: int) -> list[tuple[Entry
         if entry.has_descriptor:
             cursor += _descriptor_length(source, entry, cursor, next_at)
         placed.append((entry, data_at))
-    if cursor != end:
-        raise _broken(source, "The archive's members overlap its table of contents or leave a gap before it.")
+    if cursor > end:
+        raise _misfit(entries[-1], "overlaps the table of contents")
+    if cursor < end:
+        raise _broken(source, "The archive has data between its last member and its table of contents.")
     return placed
 
 
@@ -200,8 +223,10 @@ def _check_local_header(source: Source, entry: Entry) -> int:
     """Where the data begins, after making sure the header there tells the same story as the table of contents."""
     fields = LOCAL.unpack(source.read(entry.offset, LOCAL.size))
     signature, _, _, flags, method, _, _, crc, packed, size, name_length, extra_length = fields
+    if signature != b"PK\x03\x04":
+        raise _misfit(entry, "has no header where the table of contents says")
     rest = source.read(entry.offset + LOCAL.size, name_length + extra_length)
-    if signature != b"PK\x03\x04" or rest[:name_length] != entry.raw_name:
+    if rest[:name_length] != entry.raw_name:
         raise _misfit(entry, "has another name in its own header than in the table of contents")
     if flags != entry.flags or method != entry.method:
         raise _misfit(entry, "is packed another way than the table of contents says")

@@ -57,6 +57,24 @@ def _zip64_contradiction() -> bytes:
     return data[:-22] + record + struct.pack("<4sLQL", b"PK\x06\x07", 0, record_at, 1) + end
 
 
+def _directory_at(moved: Callable[[int], int]) -> bytes:
+    """Said to be elsewhere than it is."""
+    data = zipped(valid_files())
+    (offset,) = struct.unpack("<L", data[-6:-2])
+    return data[:-6] + struct.pack("<L", moved(offset)) + data[-2:]
+
+
+def _behind_directory() -> bytes:
+    data = zipped(valid_files())
+    return data[:-22] + ANY + data[-22:]
+
+
+def _before_directory() -> bytes:
+    data = zipped(valid_files())
+    _, offset = struct.unpack("<2L", data[-10:-2])
+    return data[:offset] + ANY + data[offset:-6] + struct.pack("<L", offset + len(ANY)) + data[-2:]
+
+
 def _overlapping() -> bytes:
     members = raw_members(valid_files())
     twin = Raw(b"Scripts/other.sh", members[0].data, offset=0)
@@ -86,6 +104,35 @@ def _vnfd(old: str, new: str) -> Builder:
     return lambda: varied(old, new)
 
 
+def _only(*kept: str) -> str:
+    """The valid VNFD with these nodes and no policies."""
+    head, _, rest = VNFD_TEXT.partition("  node_templates:\n")
+    nodes, name = "", ""
+    for line in rest.partition("  groups:\n")[0].splitlines(keepends=True):
+        name = line.strip(" :\n") if line.startswith("    ") and line[4] != " " else name
+        nodes += line if name in kept else ""
+    return f"{head}  node_templates:\n{nodes}"
+
+
+def _types(types: str) -> Builder:
+    return lambda: varied("topology_template:\n", f"node_types: {{{types}}}\ntopology_template:\n")
+
+
+def _depending(*pairs: str) -> Builder:
+    """`a: b`: the VDU a depends on b."""
+    on = dict(pair.split(": ") for pair in pairs)
+    others = "".join(
+        f"    {name}: {{type: tosca.nodes.nfv.Vdu.Compute, requirements: [{{dependency: {{node: {on[name]}}}}}]}}\n"
+        for name in on
+        if name != "worker"
+    )
+    return lambda: valid_files(
+        VNFD_TEXT.replace(
+            "- virtual_storage: disk", f"- virtual_storage: disk\n        - dependency: {on['worker']}"
+        ).replace("  groups:\n", f"{others}  groups:\n")
+    )
+
+
 NAMES: dict[str, tuple[Builder, str]] = {
     "path traversal": (_named("../evil"), "climbs out"),
     "path traversal in the middle": (_named("Scripts/../../evil"), "climbs out"),
@@ -103,7 +150,10 @@ NAMES: dict[str, tuple[Builder, str]] = {
     "overlong part": (_named("a" * 300), "longer than 255"),
     "empty name": (_named(""), "is empty"),
     "name in an unknown charset": (_member(Raw(b"Scripts/\xff", ANY)), "neither ASCII nor marked UTF-8"),
-    "name that is broken UTF-8": (_member(Raw(b"Scripts/\xff", ANY, flags=UTF8)), "neither ASCII nor marked UTF-8"),
+    "name that is broken UTF-8": (
+        _member(Raw(b"Scripts/\xff", ANY, flags=UTF8)),
+        "marked UTF-8, but is not valid UTF-8",
+    ),
     "second name": (
         _member(Raw(b"a.txt", ANY, extra=struct.pack("<2HBL", 0x7075, 10, 1, 0) + b"b.txt")),
         "second, different name",
@@ -161,7 +211,29 @@ ARCHIVES: dict[str, tuple[Builder, str]] = {
         "another name in its own header",
     ),
     "member whose own header has another size": (_member(Raw(b"a", ANY, local_size=9)), "other sizes"),
-    "member whose header lies beyond the end": (_member(Raw(b"a", ANY, offset=10**9)), "belongs to no member"),
+    "member whose header lies beyond the end": (
+        _member(Raw(b"a", ANY, offset=10**9)),
+        "said to begin at byte 1000000000, behind all members",
+    ),
+    "member without a header of its own": (
+        lambda: zipped(valid_files()).replace(b"PK\x03\x04", b"PK\x00\x00", 1),
+        "has no header where the table of contents says",
+    ),
+    "table of contents beyond the end": (lambda: _directory_at(lambda offset: offset + 10**6), "beyond the end"),
+    "table of contents said to be before its place": (
+        lambda: _directory_at(lambda offset: 0),
+        "before its first member",
+    ),
+    "data behind the table of contents": (_behind_directory, "between its table of contents and its end record"),
+    "broken row in the table of contents": (
+        lambda: zipped(valid_files()).replace(b"PK\x01\x02", b"PK\x00\x00", 1),
+        "row 1 of the archive's table of contents is malformed",
+    ),
+    "members that reach into the table of contents": (
+        lambda: raw_zip([*raw_members(valid_files()), Raw(b"z", ANY, packed=60, size=60, crc=0)]),
+        "overlaps the table of contents",
+    ),
+    "data before the table of contents": (_before_directory, "between its last member and its table of contents"),
     "data before the first member": (lambda: ANY + zipped(valid_files()), "data before its first member"),
     "data before the first member, offsets adjusted": (
         lambda: raw_zip(raw_members(valid_files()), prefix=ANY),
@@ -190,8 +262,8 @@ ARCHIVES: dict[str, tuple[Builder, str]] = {
     "contradicting ZIP64 record": (_zip64_contradiction, "contradict each other"),
     "missing ZIP64 sizes": (_member(Raw(b"a", ANY, size=0xFFFFFFFF, crc=0)), "ZIP64 sizes are missing"),
     "malformed extra field": (_member(Raw(b"a", ANY, extra=b"\x01\x00\xff\x00ab")), "extra fields are malformed"),
-    "truncated archive": (lambda: zipped(valid_files())[:-30], "not a ZIP archive"),
-    "front cut off": (lambda: zipped(valid_files())[30:], "data before its first member"),
+    "truncated archive": (lambda: zipped(valid_files())[:-30], "breaks off"),
+    "front cut off": (lambda: zipped(valid_files())[30:], "beyond the end"),
     "empty file": (lambda: b"", "not a ZIP archive"),
     "text file": (lambda: b"hello\n" * 100, "not a ZIP archive"),
     "empty archive": (lambda: raw_zip([]), "neither TOSCA-Metadata"),
@@ -275,6 +347,113 @@ VNFDS: dict[str, tuple[Builder, str]] = {
     "negative count": (_vnfd("min_number_of_instances: 1", "min_number_of_instances: -1"), "between 0"),
     "count that is text": (_vnfd("min_number_of_instances: 1", "min_number_of_instances: some"), "whole number"),
     "size that is none": (_vnfd("10 GB", "10 parsecs"), "not a size"),
+    "count of 5,000 digits": (
+        _vnfd("min_number_of_instances: 1", f"min_number_of_instances: {'9' * 5000}"),
+        "has 5000 digits; it must be between 0",
+    ),
+    "count that is a fraction": (
+        _vnfd("min_number_of_instances: 1", "min_number_of_instances: 1.5"),
+        "is 1.5; it must be a whole number",
+    ),
+    "size of 5,000 digits": (_vnfd("10 GB", f"{'9' * 5000} GB"), "is larger than"),
+    "number of 5,000 digits with a tag": (
+        _vnfd("min_number_of_instances: 1", f"min_number_of_instances: !!int {'9' * 5000}"),
+        "The number has 5000 digits",
+    ),
+    "VDU of a type that does not exist": (
+        _vnfd("type: tosca.nodes.nfv.Vdu.Compute", "type: tosca.nodes.nfv.Vdu.Computer"),
+        "'worker', whose type 'tosca.nodes.nfv.Vdu.Computer' is not that of a VDU",
+    ),
+    "VDU of a foreign type": (
+        _vnfd("type: tosca.nodes.nfv.Vdu.Compute", "type: vendor.Machine"),
+        "'worker', whose type 'vendor.Machine' is not that of a VDU",
+    ),
+    "storage of a type that does not exist": (
+        _vnfd("type: tosca.nodes.nfv.Vdu.VirtualBlockStorage", "type: tosca.nodes.nfv.Vdu.Disk"),
+        "whose type 'tosca.nodes.nfv.Vdu.Disk' is not that of a storage",
+    ),
+    "virtual link of a type that does not exist": (
+        _vnfd("type: tosca.nodes.nfv.VnfVirtualLink", "type: tosca.nodes.nfv.Link"),
+        "whose type 'tosca.nodes.nfv.Link' is not that of a virtual link",
+    ),
+    "container of a type that does not exist": (
+        _vnfd(
+            "  groups:\n",
+            "    pod: {type: tosca.nodes.nfv.Vdu.OsContainerDeployableUnit, "
+            "requirements: [{container: cp}]}\n  groups:\n",
+        ),
+        "whose type 'tosca.nodes.nfv.VduCp' is not that of a container",
+    ),
+    "node without a type": (
+        _vnfd("      type: tosca.nodes.nfv.Vdu.Compute\n", ""),
+        "'worker', which has no type",
+    ),
+    "no VDU": (_yaml(_only("VNF")), "no VDU"),
+    "no VDU, but a node that looks like one": (
+        _yaml(_only("VNF", "worker").replace("Vdu.Compute", "Vdu.Computer")),
+        "no VDU; passed over: worker (tosca.nodes.nfv.Vdu.Computer)",
+    ),
+    "flavour without a VDU beside one with VDUs": (
+        lambda: {
+            **varied("etsi_nfv_sol001_vnfd_types.yaml", "empty.yaml"),
+            "Definitions/empty.yaml": b"topology_template: {substitution_mappings: {properties: {flavour_id: empty}}}",
+        },
+        "flavour 'empty' has no VDU",
+    ),
+    "no VNF node": (_yaml(_only("worker", "disk", "cp", "net")), "no VNF node"),
+    "VNF node in an imported file only": (
+        lambda: {
+            **varied("\n    VNF:\n", "\n    Vnf:\n"),
+            META: b"Entry-Definitions: top.yaml\n",
+            "top.yaml": b"tosca_definitions_version: tosca_simple_yaml_1_2\nimports: [Definitions/vnfd.yaml]\n",
+        },
+        "no VNF node",
+    ),
+    "descriptor_id that is a path": (
+        _vnfd("b1bb0ce7-ebca-4fa7-95ed-4840d70a1177", "../../etc/passwd"),
+        "descriptor_id",
+    ),
+    "descriptor_id that is a name": (_vnfd("b1bb0ce7-ebca-4fa7-95ed-4840d70a1177", "my-vnfd"), "is not a GUID"),
+    "descriptor_id with braces": (
+        _vnfd("b1bb0ce7-ebca-4fa7-95ed-4840d70a1177", "'{b1bb0ce7-ebca-4fa7-95ed-4840d70a1177}'"),
+        "is not a GUID",
+    ),
+    "TOSCA version that does not exist": (
+        _vnfd("tosca_simple_yaml_1_2", "tosca_simple_yaml_9_9"),
+        "'tosca_simple_yaml_9_9' is not a TOSCA version",
+    ),
+    "TOSCA version of an imported file that does not exist": (
+        lambda: {
+            **varied("etsi_nfv_sol001_vnfd_types.yaml", "types.yaml"),
+            "Definitions/types.yaml": b"tosca_definitions_version: heat_template_version\n",
+        },
+        "'heat_template_version' is not a TOSCA version",
+    ),
+    "no TOSCA version": (
+        _vnfd("tosca_definitions_version: tosca_simple_yaml_1_2\n", ""),
+        "no tosca_definitions_version",
+    ),
+    "type derived from itself": (
+        _types("company.provider.VNF: {derived_from: company.provider.VNF}"),
+        "company.provider.VNF -> company.provider.VNF",
+    ),
+    "types derived from each other": (
+        _types("a: {derived_from: b}, b: {derived_from: c}, c: {derived_from: a}"),
+        "derived from itself: a -> b -> c -> a",
+    ),
+    "types derived without end": (
+        _types(", ".join(f"t{n}: {{derived_from: t{n + 1}}}" for n in range(40))),
+        "derived over more than 32",
+    ),
+    "VDU that depends on itself": (_depending("worker: worker"), "worker -> worker"),
+    "VDUs that depend on each other": (
+        _depending("worker: one", "one: two", "two: worker"),
+        "depend on each other in a circle: worker -> one -> two -> worker",
+    ),
+    "VDU that depends on something absent": (
+        _depending("worker: nobody"),
+        "depends on 'nobody', which is not declared",
+    ),
     "network that is none": (_vnfd("10.0.0.0/24", "10.0.0.0/99"), "not a network"),
     "deltas for unknown aspect": (_vnfd("aspect: out", "aspect: sideways"), "scaling aspect 'sideways'"),
     "delta missing for a step": (_vnfd("one: {number", "two: {number"), "says nothing of the step 'one'"),

@@ -222,7 +222,7 @@ node_types:
   company.Base:
     derived_from: tosca.nodes.nfv.VNF
     properties:
-      descriptor_id: {type: string, constraints: [{valid_values: [the-id]}]}
+      descriptor_id: {type: string, constraints: [{valid_values: [B1BB0CE7-ebca-4fa7-95ed-4840d70a1199]}]}
       descriptor_version: {type: string, default: 3.10}
   company.VNF: {derived_from: company.Base}
   company.Machine: {derived_from: tosca.nodes.nfv.Vdu.Compute}
@@ -274,12 +274,34 @@ def test_several_levels_without_a_default_fall_back_to_the_initial_counts(tmp_pa
 def test_types_of_the_package_are_followed_to_the_standards_own(tmp_path: Path) -> None:
     descriptor = read(_split_files(), tmp_path).descriptor
     assert list(descriptor.flavours["a"].vdus) == ["node"]
-    assert (descriptor.vnfd_id, descriptor.vnfd_version) == ("the-id", "3.10")
+    assert (descriptor.vnfd_id, descriptor.vnfd_version) == ("B1BB0CE7-ebca-4fa7-95ed-4840d70a1199", "3.10")
 
 
 def test_inputs_are_replaced_by_their_defaults(tmp_path: Path) -> None:
     descriptor = read(_split_files(), tmp_path).descriptor
     assert (descriptor.provider, descriptor.software_version) == ("Company", "1.20")
+
+
+def test_dependencies_between_vdus_are_read(tmp_path: Path) -> None:
+    lines = """\
+    database: {type: tosca.nodes.nfv.Vdu.Compute, properties: {name: database}}
+    web:
+      type: tosca.nodes.nfv.Vdu.Compute
+      requirements:
+        - dependency: worker
+        - dependency: {node: database}
+        - dependency: {node: database, capability: feature}
+        - dependency: net
+  groups:
+"""
+    flavour = flavour_of(varied("  groups:\n", lines), tmp_path)
+    assert flavour.vdus["web"].depends_on == ("worker", "database")
+    assert flavour.dependencies() == {"web": ("worker", "database")}
+
+
+@pytest.mark.parametrize("version", ["tosca_simple_yaml_1_0", "tosca_simple_yaml_1_1", "tosca_simple_yaml_1_3"])
+def test_every_tosca_version_in_yaml_is_read(version: str, tmp_path: Path) -> None:
+    assert read(varied("tosca_simple_yaml_1_2", version), tmp_path).descriptor.product_name == "Sample"
 
 
 def test_a_container_unit_with_its_chart(tmp_path: Path) -> None:

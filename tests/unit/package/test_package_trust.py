@@ -269,7 +269,8 @@ WRAPPINGS: dict[str, Callable[[Files, Identity], Files]] = {
     "a file that nothing signs": lambda files, _: {**files, "install.sh": EVIL},
     "a VNFD beside": lambda files, _: {**files, "sample.yaml": evil_vnfd(SCRIPT), SCRIPT: EVIL},
     "the CSAR called a manifest": lambda files, _: {
-        "sample.yaml": evil_vnfd(SCRIPT), SCRIPT: EVIL, "sample.mf": files["sample.csar"], "sample.cms": files["sample.cms"]
+        "sample.yaml": evil_vnfd(SCRIPT), SCRIPT: EVIL,
+        "sample.mf": files["sample.csar"], "sample.cms": files["sample.cms"],
     },
     "two CSARs": lambda files, _: {**files, "evil.csar": zipped({**valid_files(), SCRIPT: EVIL})},
     "two signatures": lambda files, stranger: {**files, "evil.cms": cms(files["sample.csar"], stranger)},

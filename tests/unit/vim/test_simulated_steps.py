@@ -174,6 +174,60 @@ def test_machines_are_made_at_once_after_their_network() -> None:
     assert [step.node for step in plan.steps] == [None, "masterNode-1", "workerNode-1", "workerNode-2"]
 
 
+def chained(wanted: Wanted) -> Wanted:
+    """web depends on app, app on database; cache depends on nothing."""
+    names = ("web", "cache", "app", "database")
+    machines = tuple(Machine(id=f"{vdu}{n}", name=f"{vdu}-{n}", vdu=vdu) for vdu in names for n in range(2))
+    return msgspec.structs.replace(wanted, machines=machines, dependencies={"web": ("app",), "app": ("database",)})
+
+
+def test_machines_are_made_after_those_that_their_vdu_depends_on() -> None:
+    plan = steps_towards(chained(nothing("i")), Found()).checked()
+    orders = {step.node: {one.removeprefix("make machine ") for one in step.after} for step in plan.steps}
+    database, app = {"database-0", "database-1"}, {"app-0", "app-1"}
+    assert orders == {
+        "database-0": set(), "database-1": set(), "cache-0": set(), "cache-1": set(),
+        "app-0": database, "app-1": database, "web-0": app | database, "web-1": app | database,
+    }  # fmt: skip
+
+
+def test_a_dependency_counts_although_nothing_in_between_is_made() -> None:
+    wanted = chained(nothing("i"))
+    there = tuple(machine for machine in made(wanted).machines if machine.vdu in ("app", "cache"))
+    plan = steps_towards(wanted, Found(machines=there)).checked()
+    assert {step.node: len(step.after) for step in plan.steps} == {
+        "database-0": 0, "database-1": 0, "web-0": 2, "web-1": 2,
+    }  # fmt: skip
+
+
+def test_machines_go_for_good_before_those_that_their_vdu_depends_on() -> None:
+    wanted = chained(nothing("i"))
+    gone = msgspec.structs.replace(wanted, machines=())
+    plan = steps_towards(gone, made(wanted)).checked()
+    orders = {step.node: {one.removeprefix("remove machine ") for one in step.after} for step in plan.steps}
+    web, app = {"web-0", "web-1"}, {"app-0", "app-1"}
+    assert orders == {
+        "web-0": set(), "web-1": set(), "cache-0": set(), "cache-1": set(),
+        "app-0": web, "app-1": web, "database-0": web | app, "database-1": web | app,
+    }  # fmt: skip
+
+
+def test_what_is_replaced_does_not_wait_for_its_dependents_to_go() -> None:
+    wanted = chained(nothing("i"))
+    names = {"web-0", "database-0"}
+    anew = tuple(
+        msgspec.structs.replace(machine, id=f"new {machine.id}") if machine.name in names else machine
+        for machine in wanted.machines
+    )
+    plan = steps_towards(msgspec.structs.replace(wanted, machines=anew), made(wanted)).checked()
+    assert {step.id: step.after for step in plan.steps} == {
+        "remove machine web-0": (),
+        "remove machine database-0": (),
+        "make machine database-0": ("remove machine database-0",),
+        "make machine web-0": ("remove machine web-0", "make machine database-0"),
+    }
+
+
 def test_a_heal_removes_before_it_makes_and_keeps_ports_and_volumes() -> None:
     wanted = Cluster().wanted("i")
     plan = steps_towards(healed(wanted, "workerNode-2"), made(wanted))

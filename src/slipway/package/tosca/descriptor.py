@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,14 @@ from slipway.package.tosca.node_types import VNF, NodeTypes
 from slipway.package.tosca.section import Section
 from slipway.package.tosca.topology import Topology, read_topology
 
+VERSION = "tosca_definitions_version"
+TOSCA_VERSIONS = (
+    *(f"tosca_simple_yaml_1_{minor}" for minor in range(4)),
+    "tosca_simple_profile_for_nfv_1_0_0",
+)
+_GUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
+_EXAMPLE = "b1bb0ce7-ebca-4fa7-95ed-4840d70a1177"
+
 
 def read_descriptor(files: VnfdFiles, artifacts: ArtifactFiles) -> Descriptor:
     """Product properties go by their SOL001 name or by the one that drafts and older packages use."""
@@ -22,13 +31,21 @@ def read_descriptor(files: VnfdFiles, artifacts: ArtifactFiles) -> Descriptor:
         topology for path, root in files.parsed.items() if (topology := read_topology(root, path, types)) is not None
     ]
     flavours = _flavours(files, topologies, types, artifacts)
+    if not any(topology.file == files.entry and topology.vnf for topology in topologies):
+        raise PackageError(
+            "The entry file has no VNF node.",
+            file=files.entry,
+            line=1,
+            cure="add one to node_templates, of the type tosca.nodes.nfv.VNF or one that the VNFD derives from it.",
+        )
+    _check_versions(files)
     sources = list(_product_sources(topologies))
 
     def product(*names: str) -> str:
         return _product_text(names, sources, types, files)
 
     return Descriptor(
-        vnfd_id=product("descriptor_id", "id"),
+        vnfd_id=_guid(product("descriptor_id", "id"), sources),
         provider=product("provider", "vendor"),
         product_name=product("product_name", "name"),
         software_version=product("software_version", "version"),
@@ -118,6 +135,27 @@ def _product_text(
                 return text
     place, line = (sources[0][0].file, sources[0][0].content.line) if sources else (files.entry, 1)
     raise PackageError(f"The VNF has no {names[0]}.", file=place, line=line, cure=f"give it as a property: {names[0]}.")
+
+
+def _guid(text: str, sources: list[tuple[Section, str | None]]) -> str:
+    """It stands in URLs and names, and is the same wherever the package goes."""
+    if not _GUID.fullmatch(text):
+        key = "descriptor_id"
+        place = next((source for source, _ in sources if key in source), sources[0][0])
+        what = f"{key} {text[:60]!r} is not a GUID."
+        raise place.error(what, f"write one such as {_EXAMPLE} (uuidgen makes one).", key)
+    return text
+
+
+def _check_versions(files: VnfdFiles) -> None:
+    for path, root in files.parsed.items():
+        section = Section(root, path)
+        version = section.text(VERSION)
+        if version is None and path == files.entry:
+            raise section.error(f"The entry file has no {VERSION}.", f"add `{VERSION}: tosca_simple_yaml_1_2`.")
+        if version is not None and version not in TOSCA_VERSIONS:
+            known = ", ".join(TOSCA_VERSIONS)
+            raise section.error(f"{version[:60]!r} is not a TOSCA version.", f"write one of: {known}.", VERSION)
 
 
 def _first(values: Iterator[Any]) -> Any:

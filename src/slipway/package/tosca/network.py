@@ -34,28 +34,25 @@ def _virtual_link(node: Node) -> VirtualLink:
 def read_connection_points(
     topology: Topology, vdus: dict[str, Vdu], links: dict[str, VirtualLink]
 ) -> dict[str, ConnectionPoint]:
-    return {node.name: _connection_point(node, vdus, links) for node in topology.of_kind(VDU_CP)}
+    return {node.name: _connection_point(node, topology, vdus, links) for node in topology.of_kind(VDU_CP)}
 
 
-def _connection_point(node: Node, vdus: dict[str, Vdu], links: dict[str, VirtualLink]) -> ConnectionPoint:
+def _connection_point(
+    node: Node, topology: Topology, vdus: dict[str, Vdu], links: dict[str, VirtualLink]
+) -> ConnectionPoint:
     vdu, link = None, None
     for requirement, target, where in requirements(node.section):
         if requirement == "virtual_binding":
             vdu = target
             if vdu not in vdus:
-                raise where.error(
-                    f"The connection point {node.name!r} is bound to the VDU {vdu!r}, which is not declared.",
-                    f"bind it to one of: {some(vdus)}.",
-                    requirement,
-                )
+                subject = f"The connection point {node.name!r} is bound to the VDU"
+                raise topology.no_such("VDU", vdu, subject, where, requirement, f"bind it to one of: {some(vdus)}.")
         elif requirement == "virtual_link":
             link = target
             if link not in links:
-                raise where.error(
-                    f"The connection point {node.name!r} is on the virtual link {link!r}, which is not declared.",
-                    "declare it as tosca.nodes.nfv.VnfVirtualLink, or map it in substitution_mappings.",
-                    requirement,
-                )
+                subject = f"The connection point {node.name!r} is on the virtual link"
+                cure = "declare it as tosca.nodes.nfv.VnfVirtualLink, or map it in substitution_mappings."
+                raise topology.no_such("virtual link", link, subject, where, requirement, cure)
     if vdu is None:
         raise node.section.error(
             f"The connection point {node.name!r} is bound to no VDU.", "add `- virtual_binding: <VDU>`."

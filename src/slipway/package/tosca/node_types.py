@@ -47,6 +47,8 @@ class NodeTypes:
         for path, root in files.parsed.items():
             for name, section in Section(root, path).sections("node_types"):
                 self._types.setdefault(name, section)
+        for name in self._types:
+            self._check_ancestry(name)
 
     def kind(self, type_name: str | None, section: Section) -> str | None:
         for name in self._ancestors(type_name):
@@ -69,11 +71,27 @@ class NodeTypes:
         return None
 
     def _ancestors(self, name: str | None) -> Iterable[str]:
-        for _ in range(_LONGEST_CHAIN):
-            if name is None:
-                return
+        while name is not None:
             yield name
             name = self._types[name].text("derived_from") if name in self._types else None
+
+    def _check_ancestry(self, name: str) -> None:
+        seen: list[str] = []
+        for ancestor in self._ancestors(name):
+            if ancestor in seen:
+                circle = " -> ".join([*seen[seen.index(ancestor) :], ancestor])
+                raise self._types[ancestor].error(
+                    f"The node type is derived from itself: {circle}.",
+                    "derive it from a type of the standard, such as tosca.nodes.nfv.VNF.",
+                    "derived_from",
+                )
+            seen.append(ancestor)
+            if len(seen) > _LONGEST_CHAIN:
+                raise self._types[name].error(
+                    f"The node type {name!r} is derived over more than {_LONGEST_CHAIN} other types.",
+                    "derive it from a type of the standard.",
+                    "derived_from",
+                )
 
 
 def _looks_like_vnf(section: Section) -> bool:

@@ -36,7 +36,7 @@ def read_aspects(topology: Topology, vdus: dict[str, Vdu]) -> dict[str, Aspect]:
     for policy in topology.policies_of("VduScalingAspectDeltas"):
         name, numbers = _step_deltas(policy, steps)
         if numbers:
-            deltas[name] |= dict.fromkeys(targets(policy, vdus), numbers)
+            deltas[name] |= dict.fromkeys(targets(policy, topology, vdus), numbers)
     return aspects
 
 
@@ -71,7 +71,7 @@ def with_initial_deltas(topology: Topology, vdus: dict[str, Vdu]) -> dict[str, V
         number = delta.number("number_of_instances")
         if number is None:
             raise delta.error(f"The policy {policy.name!r} has no number_of_instances.", "give it one.")
-        for name in targets(policy, vdus):
+        for name in targets(policy, topology, vdus):
             if number > vdus[name].maximum:
                 raise delta.error(
                     f"VDU {name!r} begins with {number} instances, but has at most {vdus[name].maximum}.",
@@ -95,7 +95,7 @@ def read_levels(
         default = _default_level(policy, scales)
     counts: dict[str, dict[str, int]] = {name: {} for name in scales}
     for policy in topology.policies_of("VduInstantiationLevels"):
-        _add_counts(policy, counts, vdus, levels_are_declared=bool(scales))
+        _add_counts(policy, counts, targets(policy, topology, vdus), levels_are_declared=bool(scales))
         _check_number_of_levels(policy, counts)
     levels = {name: Level(name=name, scale=scales.get(name, {}), counts=counts[name]) for name in counts}
     if default is None and len(levels) == 1:
@@ -139,9 +139,8 @@ def _default_level(policy: Policy, levels: Collection[str]) -> str | None:
 
 
 def _add_counts(
-    policy: Policy, counts: dict[str, dict[str, int]], vdus: dict[str, Vdu], *, levels_are_declared: bool
+    policy: Policy, counts: dict[str, dict[str, int]], names: tuple[str, ...], *, levels_are_declared: bool
 ) -> None:
-    names = targets(policy, vdus)
     _check_number_of_levels(policy, policy.properties.section("levels").content)
     for level, section in policy.properties.sections("levels"):
         if level not in counts and levels_are_declared:
@@ -154,14 +153,11 @@ def _add_counts(
             counts.setdefault(level, {}).update(dict.fromkeys(names, number))
 
 
-def targets(policy: Policy, vdus: dict[str, Vdu]) -> tuple[str, ...]:
+def targets(policy: Policy, topology: Topology, vdus: dict[str, Vdu]) -> tuple[str, ...]:
     """The VDUs that a policy is for."""
     names = tuple(dict.fromkeys(policy.section.words("targets")))
     for name in names:
         if name not in vdus:
-            raise policy.section.error(
-                f"The policy {policy.name!r} is for the VDU {name!r}, which is not declared.",
-                f"name one of: {some(vdus)}.",
-                "targets",
-            )
+            subject = f"The policy {policy.name!r} is for the VDU"
+            raise topology.no_such("VDU", name, subject, policy.section, "targets", f"name one of: {some(vdus)}.")
     return names

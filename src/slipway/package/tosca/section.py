@@ -11,6 +11,7 @@ from slipway.package.tosca.units import size_in_bytes
 from slipway.package.yaml_reader import Map, Seq, plain
 
 LONGEST_ERROR = 600  # names come from the package, and may be of any length
+LARGEST_SIZE = 2**63 - 1  # bytes
 MOST = 10_000  # instances, steps and levels: more is a mistake or an attack
 
 
@@ -72,8 +73,13 @@ class Section:
         value = self.value(key)
         if value is None:
             return None
-        if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 19:
+        if isinstance(value, str) and value.isascii() and value.lstrip("+-").isdecimal():
+            if len(value) >= 19:
+                what = f"{key} has {len(value)} digits; it must be between 0 and {most}."
+                raise self.error(what, "correct the number.", key)
             value = int(value)
+        if isinstance(value, float):
+            raise self.error(f"{key} is {value}; it must be a whole number.", "write a number such as 1.", key)
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.error(f"{key} is not a whole number.", "write a number such as 1.", key)
         if not 0 <= value <= most:
@@ -85,7 +91,10 @@ class Section:
         if text is None:
             return None
         size = size_in_bytes(text)
-        if size is None or size >= 2**63:
+        if size is not None and size > LARGEST_SIZE:
+            what = f"{key} is {text[:40]}, which is larger than {LARGEST_SIZE} bytes."
+            raise self.error(what, "write a number and a unit such as 4 GB.", key)
+        if size is None:
             raise self.error(f"{key} is not a size: {text[:40]!r}.", "write a number and a unit such as 4 GB.", key)
         return size
 

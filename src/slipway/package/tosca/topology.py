@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from slipway.model.errors import PackageError
 from slipway.package.tosca.node_types import VNF, Node, NodeTypes
 from slipway.package.tosca.section import Section
 from slipway.package.yaml_reader import Map
@@ -13,6 +14,12 @@ from slipway.package.yaml_reader import Map
 MOST_NODES = 300
 MOST_POLICIES = 300
 _POLICY_PREFIX = "tosca.policies.nfv."
+_STANDARD = {
+    "VDU": "Vdu.Compute",
+    "container": "Vdu.OsContainer",
+    "virtual link": "VnfVirtualLink",
+    "storage": "Vdu.VirtualBlockStorage",
+}
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,16 @@ class Topology:
     @property
     def substitution(self) -> Section:
         return self.section.section("substitution_mappings")
+
+    def no_such(self, noun: str, name: str, subject: str, where: Section, key: str, cure: str) -> PackageError:
+        """`subject` takes the node `name` for a VDU, a storage, ...; `cure` is for a name that nothing has."""
+        node = self.nodes.get(name)
+        if node is None:
+            return where.error(f"{subject} {name!r}, which is not declared.", cure, key)
+        type_name = node.section.text("type")
+        fault = f"whose type {type_name[:100]!r} is not that of a {noun}" if type_name else "which has no type"
+        cure = f"give {name!r} the type tosca.nodes.nfv.{_STANDARD[noun]}, or one that the VNFD derives from it."
+        return where.error(f"{subject} {name!r}, {fault}.", cure, key)
 
     def policies_of(self, kind: str) -> Iterator[Policy]:
         return (policy for policy in self.policies if policy.kind == kind)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([kmgt]i?)?(?:b(?:ytes)?)?", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]{1,6})?)\s*([kmgt]i?)?(?:b(?:ytes)?)?", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
@@ -15,6 +15,6 @@ def size_in_bytes(text: str) -> int | None:
         return None
     prefix = (match[2] or "").lower()
     base = 1024 if prefix.endswith("i") else 1000
-    number = match[1]
+    number = match[1] if len(match[1]) <= 30 else "9" * 30  # however long it is: too large, and no work to compute
     factor: int = base ** _POWERS[prefix.removesuffix("i")]
     return round(float(number) * factor) if "." in number else int(number) * factor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from slipway.model.descriptor import Storage, Vdu
@@ -34,7 +35,20 @@ def _storage(node: Node, files: ArtifactFiles) -> Storage:
 
 
 def read_vdus(topology: Topology, storages: dict[str, Storage], files: ArtifactFiles) -> dict[str, Vdu]:
-    return {node.name: _vdu(node, topology, storages, files) for node in topology.of_kind(COMPUTE, CONTAINER_UNIT)}
+    nodes = list(topology.of_kind(COMPUTE, CONTAINER_UNIT))
+    vdus = {node.name: _vdu(node, topology, storages, files) for node in nodes}
+    try:
+        TopologicalSorter({name: vdu.depends_on for name, vdu in vdus.items()}).prepare()
+    except CycleError as error:
+        circle = list(reversed(error.args[1]))  # from who depends to whom it depends on
+        first = min(range(len(circle) - 1), key=lambda at: list(vdus).index(circle[at]))
+        names = [*circle[first:-1], *circle[: first + 1]]
+        raise topology.nodes[names[0]].section.error(
+            f"VDUs depend on each other in a circle: {' -> '.join(names)}.",
+            "remove one of these dependencies.",
+            "requirements",
+        ) from None
+    return vdus
 
 
 def _vdu(node: Node, topology: Topology, storages: dict[str, Storage], files: ArtifactFiles) -> Vdu:
@@ -57,7 +71,8 @@ def _vdu(node: Node, topology: Topology, storages: dict[str, Storage], files: Ar
         memory_bytes=compute.section("virtual_memory").size("virtual_mem_size"),
         disk_bytes=_local_disk(compute),
         boot_data=_boot_data(node.properties, files),
-        storages=_attached(node, storages),
+        storages=_attached(node, topology, storages),
+        depends_on=_dependencies(node, topology),
         properties=properties,
     )
 
@@ -109,17 +124,29 @@ def _boot_data(properties: Section, files: ArtifactFiles) -> str | None:
     return files.read_text(path)
 
 
-def _attached(node: Node, storages: dict[str, Storage]) -> tuple[str, ...]:
+def _dependencies(node: Node, topology: Topology) -> tuple[str, ...]:
+    """The VDUs that must be there before. What a VDU consists of (storages, CPs) is made with it anyway."""
+    names: dict[str, None] = {}
+    for requirement, target, where in requirements(node.section):
+        if requirement != "dependency":
+            continue
+        if target not in topology.nodes:
+            subject = f"VDU {node.name!r} depends on"
+            raise topology.no_such("VDU", target, subject, where, requirement, "name a node of this file.")
+        if topology.nodes[target].kind in (COMPUTE, CONTAINER_UNIT):
+            names[target] = None
+    return tuple(names)
+
+
+def _attached(node: Node, topology: Topology, storages: dict[str, Storage]) -> tuple[str, ...]:
     names = []
     for requirement, target, where in requirements(node.section):
         if not requirement.startswith("virtual_storage"):
             continue
         if target not in storages:
-            raise where.error(
-                f"VDU {node.name!r} uses the storage {target!r}, which is not declared.",
-                "declare it as tosca.nodes.nfv.Vdu.VirtualBlockStorage, or correct the name.",
-                requirement,
-            )
+            subject = f"VDU {node.name!r} uses the storage"
+            cure = "declare it as tosca.nodes.nfv.Vdu.VirtualBlockStorage, or correct the name."
+            raise topology.no_such("storage", target, subject, where, requirement, cure)
         names.append(target)
     return tuple(names)
 
@@ -130,6 +157,7 @@ def _containers(node: Node, topology: Topology) -> list[Node]:
         if requirement != "container":
             continue
         if target not in topology.nodes or topology.nodes[target].kind != CONTAINER:
-            raise where.error(f"VDU {node.name!r} runs the container {target!r}, which is not declared.", "declare it.")
+            subject = f"VDU {node.name!r} runs the container"
+            raise topology.no_such("container", target, subject, where, requirement, "declare it.")
         found.append(topology.nodes[target])
     return found

@@ -1,7 +1,8 @@
 """From found to wanted, one step for each machine: networks first, removals before what takes their place.
 
 Pure. A found machine that isn't wanted goes, with those of its ports and volumes that nobody wants; a wanted one that
-isn't there, isn't ready or lacks something is made, after whatever holds its slot, ports, volumes or addresses is gone.
+isn't there, isn't ready or lacks something is made, after whatever holds its slot, ports, volumes or addresses is gone,
+and after the machines of the VDUs that its own VDU depends on. Machines that go for good go in the opposite order.
 """
 
 from __future__ import annotations
@@ -72,9 +73,10 @@ class _Comparison:
 
     def plan(self) -> Plan:
         networks = self._make_networks()
-        removals = [*self._remove_machines(), *self._unplug_machines(), *self._remove_leftovers()]
+        gone = self._dependents_first(self._remove_machines())
+        removals = [*gone, *self._unplug_machines(), *self._remove_leftovers()]
         made = {step.args["network"]["id"]: step.id for step in networks}
-        makes = self._make_machines(made)
+        makes = self._dependencies_first(self._make_machines(made))
         return Plan.of(*networks, *removals, *makes, *self._remove_networks(tuple(step.id for step in removals)))
 
     def _make_networks(self) -> list[Step]:
@@ -211,6 +213,32 @@ class _Comparison:
             effects=(Effect(verb, "machine", machine.name), *_effects(Verb.MAKE, machine, ports, volumes)),
         )
 
+    def _dependencies_first(self, makes: list[Step]) -> list[Step]:
+        by_vdu: defaultdict[str, list[str]] = defaultdict(list)
+        for step in makes:
+            by_vdu[step.args["machine"]["vdu"]].append(step.id)
+        before = {vdu: [id_ for one in self._needed_by(vdu) for id_ in by_vdu.get(one, ())] for vdu in by_vdu}
+        return [_later(step, before[step.args["machine"]["vdu"]]) for step in makes]
+
+    def _dependents_first(self, removals: list[Step]) -> list[Step]:
+        """Only those that go for good: what is replaced may have to wait for others to be back, not to be gone."""
+        stay = {machine.name for machine in self.wanted.machines}
+        before: defaultdict[str, list[str]] = defaultdict(list)
+        for step in removals:
+            for needed in self._needed_by(step.args["vdu"]) if step.node not in stay else ():
+                before[needed].append(step.id)
+        return [step if step.node in stay else _later(step, before.get(step.args["vdu"], ())) for step in removals]
+
+    def _needed_by(self, vdu: str) -> list[str]:
+        """All that it depends on, directly or not: those in between may have nothing to do."""
+        found: dict[str, None] = {}
+        waiting = [vdu]
+        for one in waiting:
+            new = [needed for needed in self.wanted.dependencies.get(one, ()) if needed not in found and needed != vdu]
+            found |= dict.fromkeys(new)
+            waiting += new
+        return list(found)
+
     def _step(
         self,
         step_id: str,
@@ -242,6 +270,10 @@ class _Comparison:
             self.freed_by["id", item.id].append(step_id)
             if isinstance(item, FoundPort) and item.address is not None and item.id not in self.needed:
                 self.freed_by["address", item.address].append(step_id)
+
+
+def _later(step: Step, after: Iterable[str]) -> Step:
+    return msgspec.structs.replace(step, after=tuple(dict.fromkeys((*step.after, *after))))
 
 
 def _is_back(former: Machine, ports: Iterable[FoundPort]) -> bool:
