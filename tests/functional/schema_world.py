@@ -72,6 +72,7 @@ async def fill(world: World) -> Json:
         "vnf_lcm_op_occs": failed,
         "operations": failed,
         "vnf_packages": [package["id"], empty["id"]],
+        "onboarded_vnf_packages": [vnfd_id],
         "artifacts": ["Definitions/cluster_top.vnfd.yaml"],
         "vims": ["sim", "other", "sim.json"],
         "subscriptions": subscriptions,

@@ -16,8 +16,9 @@ from slipway.api.legacy_vims import LegacyVims
 from slipway.api.links import LCM_V1, Links
 from slipway.api.metrics import PATH as METRICS
 from slipway.api.metrics import Metrics
-from slipway.api.package_content import PackageContent
-from slipway.api.packages import Packages
+from slipway.api.package_content import PackageContent, PackageUpload
+from slipway.api.package_ways import by_id, by_vnfd
+from slipway.api.packages import Packages, ReadPackages
 from slipway.api.plans import Plans
 from slipway.api.schema import PAGE, SCHEMA, Schema
 from slipway.api.services import Services
@@ -84,7 +85,12 @@ def _routes(services: Services) -> list[HTTPRouteHandler]:
         *InstancesOfV1(services, links_of_v1).routes(),
         *OperationsOfV1(services, links_of_v1).routes(),
         *Packages(services, links).routes(),
-        *PackageContent(services).routes(),
+        *PackageUpload(services).routes(),
+        *(
+            one
+            for way in (by_id(links), by_vnfd(services.onboarding, links))
+            for one in (*ReadPackages(services, way).routes(), *PackageContent(services, way).routes())
+        ),
         *Vims(services, links).routes(),
         *LegacyVims(services).routes(),
         *Plans(services).routes(),

@@ -14,6 +14,7 @@ from slipway.model.package import OnboardingState
 LCM_V1 = "/vnflcm/v1"
 LCM_V2 = "/vnflcm/v2"
 PACKAGES = "/vnfpkgm/v1/vnf_packages"
+ONBOARDED_PACKAGES = "/vnfpkgm/v1/onboarded_vnf_packages"
 VIMS = "/slipway/v1/vims"
 
 _HERE = "\x00"  # JSON text never holds it: in a template it stands for the id
@@ -37,6 +38,7 @@ class _OperationHead(_Head, rename="camel"):
 
 class _PackageHead(_Head, rename="camel"):
     onboarding_state: OnboardingState
+    vnfd_id: str | None = None
 
 
 _WITH_AN_INSTANTIATED = {
@@ -96,6 +98,7 @@ class Links:
             state: _template(self.packages, content | ({"vnfd": "/vnfd"} if state is OnboardingState.ONBOARDED else {}))
             for state in OnboardingState
         }
+        self._onboarded_links = _template(base + ONBOARDED_PACKAGES, {**content, "vnfd": "/vnfd"})
         self._vim_links = _template(self.vims, {"self": ""})
 
     def instance(self, document: bytes | str) -> str:
@@ -114,6 +117,13 @@ class Links:
     def package(self, document: bytes | str) -> str:
         head = _package_head(document)
         return self._package_links[head.onboarding_state].replace(_HERE, head.id)
+
+    def onboarded_package(self, document: bytes | str) -> str:
+        """By its VNFD, unless the caller did not want to know that."""
+        head = _package_head(document)
+        if head.vnfd_id is None:
+            return self.package(document)
+        return self._onboarded_links.replace(_HERE, quote(head.vnfd_id, safe=""))
 
     def vim(self, document: bytes | str) -> str:
         return self._vim_links.replace(_HERE, _head(document).id)

@@ -41,7 +41,9 @@ class Wish:
 
 
 class Listing:
-    """The list of one table. `left_out` are the attributes that a list has only on request."""
+    """The list of one table. `left_out` are the attributes that a list has only on request, `always` the filters that
+    it has whatever is asked.
+    """
 
     parameters: tuple[str, ...] = LIST_PARAMETERS
 
@@ -53,6 +55,7 @@ class Listing:
         url: str,
         links: Callable[[str], str],
         left_out: tuple[str, ...] = (),
+        always: tuple[Filter, ...] = (),
     ) -> None:
         self._database = database
         self._page_size = page_size
@@ -60,6 +63,7 @@ class Listing:
         self._url = url
         self._links = links
         self._left_out = left_out
+        self._always = always
         self._attributes = RESOURCES[table.name].attributes
         # With SQLite all the work is this machine's: threads that do it at the same time only hinder each other.
         self._turns = asyncio.Semaphore(1 if database.is_sqlite else READERS)
@@ -70,7 +74,9 @@ class Listing:
         filters = parse(query["filter"]) if "filter" in query else ()
         # A filter looks at much and finds little: nobody has to wait behind it.
         async with nullcontext() if filters else self._turns:
-            wish = Wish(filters, query.get(MARKER), self._limit(query), selection, caller_of(request).project)
+            wish = Wish(
+                (*self._always, *filters), query.get(MARKER), self._limit(query), selection, caller_of(request).project
+            )
             body, marker = await self._database.read(self._read, wish)
         return json_reply(body, headers={"Link": self._next(query, marker)} if marker else None)
 

@@ -18,6 +18,7 @@ from slipway.api.answers import NOTHING, file_of
 from slipway.api.bodies import Body, require_media_type, too_large, too_slow
 from slipway.api.links import PACKAGES
 from slipway.api.negotiation import acceptable
+from slipway.api.package_ways import Way
 from slipway.api.ranges import FileReply
 from slipway.api.replies import empty_reply
 from slipway.api.routing import GET, POST, PUT, AnyRequest, route
@@ -44,24 +45,17 @@ class UploadFromUri(Request, frozen=True, kw_only=True):
 _upload_from_uri = Body(UploadFromUri)
 
 
-class PackageContent:
+class PackageUpload:
     def __init__(self, services: Services) -> None:
         self._onboarding = services.onboarding
         self._max_bytes = services.max_package_bytes
 
     def routes(self) -> list[HTTPRouteHandler]:
-        one = f"{PACKAGES}/{{id:str}}"
-        whole = f"{one}/package_content"
-        own = partial(route, within=tables.packages)
-        file = partial(own, headers=("Range",), refuses=(409, 416))
-        later = {202: NOTHING}
+        whole = f"{PACKAGES}/{{id:str}}/package_content"
+        own = partial(route, within=tables.packages, answers={202: NOTHING})
         return [
-            own(PUT, whole, self.upload, max_bytes=self._max_bytes, takes=(ZIP,), answers=later),
-            own(POST, f"{whole}/upload_from_uri", self.upload_from_uri, takes=_upload_from_uri, answers=later),
-            file(GET, whole, self.content, gives=ZIP, answers={200: file_of(ZIP), 206: file_of(ZIP)}),
-            own(GET, f"{one}/vnfd", self.vnfd, gives=None, answers={200: file_of(ZIP, TEXT)}, refuses=(409,)),
-            own(GET, f"{one}/manifest", self.manifest, gives=TEXT, answers={200: file_of(TEXT)}, refuses=(409,)),
-            file(GET, f"{one}/artifacts/{{name:path}}", self.artifact, gives=None, answers={200: ANY, 206: ANY}),
+            own(PUT, whole, self.upload, max_bytes=self._max_bytes, takes=(ZIP,)),
+            own(POST, f"{whole}/upload_from_uri", self.upload_from_uri, takes=_upload_from_uri),
         ]
 
     async def upload(self, request: AnyRequest) -> ASGIResponse:
@@ -77,8 +71,38 @@ class PackageContent:
         await self._onboarding.fetch(request.path_params["id"], source)
         return empty_reply(202)
 
+
+class PackageContent:
+    """What was uploaded, in one of the two ways to a package."""
+
+    def __init__(self, services: Services, way: Way) -> None:
+        self._onboarding = services.onboarding
+        self._max_artifacts = services.max_artifacts_bytes
+        self._way = way
+
+    def routes(self) -> list[HTTPRouteHandler]:
+        one = self._way.one
+        own = partial(route, within=self._way.within)
+        file = partial(own, headers=("Range",))
+        zipped = {200: file_of(ZIP), 206: file_of(ZIP)}
+        some, text = {200: file_of(ZIP, TEXT)}, {200: file_of(TEXT)}
+        return [
+            file(GET, f"{one}/package_content", self.content, gives=ZIP, answers=zipped, refuses=(409, 416)),
+            own(GET, f"{one}/vnfd", self.vnfd, gives=None, answers=some, refuses=(409,)),
+            own(GET, f"{one}/manifest", self.manifest, gives=TEXT, answers=text, refuses=(409,)),
+            file(GET, f"{one}/artifacts", self.artifacts, gives=ZIP, answers=zipped, refuses=(409, 413, 416)),
+            file(
+                GET,
+                f"{one}/artifacts/{{name:path}}",
+                self.artifact,
+                gives=None,
+                answers={200: ANY, 206: ANY},
+                refuses=(409, 416),
+            ),
+        ]
+
     async def content(self, request: AnyRequest) -> ASGIResponse:
-        path = await self._onboarding.content(request.path_params["id"])
+        path = await self._onboarding.content(await self._way.id_of(request))
         size = (await asyncio.to_thread(path.stat)).st_size
         return FileReply(lambda: path.open("rb"), size, ZIP, request.headers.get("range"))
 
@@ -87,7 +111,7 @@ class PackageContent:
         accept = request.headers.get("accept")
         named = TEXT in (accept or "").lower()
         form = acceptable(accept, (TEXT, ZIP) if named else (ZIP, TEXT))
-        files = await self._onboarding.vnfd(request.path_params["id"])
+        files = await self._onboarding.vnfd(await self._way.id_of(request))
         yaml = [content for name, content in files.items() if name.endswith((".yaml", ".yml"))]
         if form == TEXT and len(yaml) == 1:
             return _text(yaml[0])
@@ -98,12 +122,17 @@ class PackageContent:
         return ASGIResponse(body=await asyncio.to_thread(_zipped, files), media_type=ZIP)
 
     async def manifest(self, request: AnyRequest) -> ASGIResponse:
-        return _text(await self._onboarding.manifest(request.path_params["id"]))
+        return _text(await self._onboarding.manifest(await self._way.id_of(request)))
+
+    async def artifacts(self, request: AnyRequest) -> ASGIResponse:
+        """A ZIP of all files that are neither VNFD nor software image, nor about the package itself."""
+        found = await self._onboarding.artifacts(await self._way.id_of(request), self._max_artifacts)
+        return FileReply(found.open, found.size, found.media_type, request.headers.get("range"))
 
     async def artifact(self, request: AnyRequest) -> ASGIResponse:
         """An artifact is what it is, whatever Accept says: the stock client asks for JSON."""
         name = str(request.path_params["name"]).lstrip("/")
-        found = await self._onboarding.artifact(request.path_params["id"], name)
+        found = await self._onboarding.artifact(await self._way.id_of(request), name)
         return FileReply(found.open, found.size, found.media_type, request.headers.get("range"))
 
 

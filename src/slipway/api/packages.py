@@ -14,6 +14,7 @@ from slipway.api.answers import json_of, page_of, resource
 from slipway.api.bodies import PATCH_TYPES, Body
 from slipway.api.links import PACKAGES, Links, linked
 from slipway.api.listing import Listing
+from slipway.api.package_ways import Way
 from slipway.api.replies import empty_reply, json_reply, shown
 from slipway.api.routing import DELETE, GET, LIST_PARAMETERS, PATCH, POST, AnyRequest, caller_of, route
 from slipway.api.services import Services
@@ -39,21 +40,46 @@ _create = Body(CreatePackage)
 _modify = Body(ModifyPackage, PATCH_TYPES)
 
 
+class ReadPackages:
+    """What there is, in one of the two ways."""
+
+    def __init__(self, services: Services, way: Way) -> None:
+        self._onboarding = services.onboarding
+        self._way = way
+        self._list = Listing(
+            services.database,
+            services.page_size,
+            tables.packages,
+            services.base_url.rstrip("/") + way.collection,
+            way.links,
+            LEFT_OUT,
+            way.only,
+        )
+
+    def routes(self) -> list[HTTPRouteHandler]:
+        way, page = self._way, {200: page_of(VnfPackage)}
+        return [
+            route(GET, way.collection, self._list, parameters=LIST_PARAMETERS, answers=page),
+            route(GET, way.one, self.show, within=way.within, answers={200: resource(VnfPackage)}),
+        ]
+
+    async def show(self, request: AnyRequest) -> ASGIResponse:
+        document = shown(await self._onboarding.get(await self._way.id_of(request)))
+        return json_reply(linked(document, self._way.links(document)))
+
+
 class Packages:
+    """What can be done with them."""
+
     def __init__(self, services: Services, links: Links) -> None:
         self._onboarding = services.onboarding
         self._links = links
-        self._list = Listing(
-            services.database, services.page_size, tables.packages, links.packages, links.package, LEFT_OUT
-        )
 
     def routes(self) -> list[HTTPRouteHandler]:
         one = f"{PACKAGES}/{{id:str}}"
         own = partial(route, within=tables.packages)
         return [
             route(POST, PACKAGES, self.create, takes=_create, answers={201: resource(VnfPackage, "Location")}),
-            route(GET, PACKAGES, self._list, parameters=LIST_PARAMETERS, answers={200: page_of(VnfPackage)}),
-            own(GET, one, self.show, answers={200: resource(VnfPackage)}),
             own(PATCH, one, self.modify, takes=_modify, answers={200: json_of(ModifyPackage)}),
             own(DELETE, one, self.delete),
         ]
@@ -62,10 +88,8 @@ class Packages:
         body = await _create.read(request)
         refuse_references(body.user_defined_data)
         package = await self._onboarding.create(body.user_defined_data, caller_of(request).home)
-        return self._shown(package, 201, {"Location": f"{self._links.packages}/{package.id}"})
-
-    async def show(self, request: AnyRequest) -> ASGIResponse:
-        return self._shown(await self._onboarding.get(request.path_params["id"]))
+        document, where = shown(package), f"{self._links.packages}/{package.id}"
+        return json_reply(linked(document, self._links.package(document)), 201, {"Location": where})
 
     async def modify(self, request: AnyRequest) -> ASGIResponse:
         """Answers with what was changed (VnfPkgInfoModifications)."""
@@ -79,7 +103,3 @@ class Packages:
     async def delete(self, request: AnyRequest) -> ASGIResponse:
         await self._onboarding.delete(request.path_params["id"])
         return empty_reply(204)
-
-    def _shown(self, package: VnfPackage, status: int = 200, headers: dict[str, str] | None = None) -> ASGIResponse:
-        document = shown(package)
-        return json_reply(linked(document, self._links.package(document)), status, headers)

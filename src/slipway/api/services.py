@@ -38,6 +38,7 @@ class Services:
     page_size: int = 1000
     max_body_bytes: int = 8 * MIB
     max_package_bytes: int = 20 * GIB
+    max_artifacts_bytes: int = GIB  # of all artifacts of a package in one answer
     body_seconds: float = 60.0  # for a body to come, or for the next piece of a package
     version: str = __version__
     telemetry: Telemetry = field(default_factory=Telemetry)

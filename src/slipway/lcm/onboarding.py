@@ -27,12 +27,12 @@ from slipway.lcm.incoming import Incoming
 from slipway.lcm.package_download import Bounds, Source, check_source, download
 from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.clock import utcnow
-from slipway.model.errors import Conflict, NotFound, PackageError, ProblemDetails, SlipwayError
+from slipway.model.errors import Conflict, NotFound, PackageError, ProblemDetails, SlipwayError, TooLarge
 from slipway.model.merge import merge_patch
 from slipway.model.package import OnboardingState, OperationalState, UsageState, VnfPackage
 from slipway.outside.guard import Guard
 from slipway.package.limits import DEFAULT_LIMITS, Limits
-from slipway.package.reader import Package, manifest_of, open_member, read_package, size_of, vnfd_of
+from slipway.package.reader import Package, manifest_of, open_member, read_package, size_of, vnfd_of, zipped_members
 from slipway.package.signature import UnsignedPolicy
 from slipway.store import packages
 from slipway.store.database import Database
@@ -142,6 +142,16 @@ class Onboarding:
             raise Conflict(f"VNF package {package_id} is {package.onboarding_state}; it has no content yet.")
         return self._content(package_id)
 
+    async def id_of(self, vnfd_id: str, project: str | None) -> str:
+        """The onboarded package with this VNFD, for a caller of one project or of all."""
+        found = await self._database.read(packages.ids_of_onboarded, vnfd_id, project)
+        if not found:
+            raise NotFound(f"There is no onboarded VNF package with the VNFD {vnfd_id}.")
+        if len(found) > 1:
+            several = ", ".join(found)
+            raise Conflict(f"Several projects have a VNF package with the VNFD {vnfd_id}: {several}. Ask by these ids.")
+        return found[0]
+
     async def vnfd(self, package_id: str) -> dict[str, bytes]:
         """The files of the VNFD by path, the entry file first."""
         return await asyncio.to_thread(vnfd_of, await self.content(package_id), self._limits)
@@ -152,10 +162,28 @@ class Onboarding:
             raise NotFound(f"VNF package {package_id} has no manifest.")
         return content
 
+    async def artifacts(self, package_id: str, most: int) -> ArtifactContent:
+        """All files that the record of the package names as artifacts, in a ZIP of at most about `most` bytes."""
+        path = await self.content(package_id)
+        inside = [one for one in (await self.get(package_id)).additional_artifacts if not one.is_outside]
+        if (size := sum(one.size_bytes or 0 for one in inside)) > most:
+            raise TooLarge(
+                f"The artifacts of VNF package {package_id} have {size} bytes together; at most {most} are sent at"
+                " once. Get them one by one (artifacts/{artifactPath}), or the whole package (package_content)."
+            )
+        names = [one.artifact_path for one in inside]
+        file = await asyncio.to_thread(zipped_members, path, names, self._limits)
+        return ArtifactContent(lambda: file, file.seek(0, io.SEEK_END), "application/zip")
+
     async def artifact(self, package_id: str, name: str) -> ArtifactContent:
         """One file, if the record of the package names it."""
         path = await self.content(package_id)
         package = await self.get(package_id)
+        for one in package.additional_artifacts:
+            if one.is_outside and name in (one.artifact_path, one.artifact_path.replace("//", "/")):  # paths lose one
+                raise NotFound(
+                    f"The artifact {one.artifact_path} is outside of VNF package {package_id}; get it there."
+                )
         types = {one.artifact_path: one.media_type for one in package.additional_artifacts}
         types |= {one.image_path: None for one in package.software_images if one.image_path}
         if name not in types:

@@ -33,28 +33,37 @@ class Checksum(msgspec.Struct, frozen=True, rename="camel"):
     hash: str
 
 
+def is_url(path: str) -> bool:
+    """No file of a package has such a name (package/member_name.py)."""
+    return "://" in path
+
+
 class Artifact(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """VnfPackageArtifactInfo: any file of the package that the VNFD or the manifest names."""
+    """VnfPackageArtifactInfo: a file of the package, or one elsewhere, whose path is then its URL."""
 
     artifact_path: str
     checksum: Checksum
-    size_bytes: int
+    size_bytes: int | None = None
     media_type: str | None = None
     metadata: dict[str, Any] = {}
 
+    @property
+    def is_outside(self) -> bool:
+        return is_url(self.artifact_path)
+
 
 class SoftwareImage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """VnfPackageSoftwareImageInfo."""
+    """VnfPackageSoftwareImageInfo. Those with a factory are always shown: the standard requires them."""
 
     id: str
     name: str
-    provider: str = ""
-    version: str = ""
+    provider: str = msgspec.field(default_factory=str)
+    version: str = msgspec.field(default_factory=str)
     checksum: Checksum | None = None
     container_format: str | None = None
     disk_format: str | None = None
-    min_disk: int | None = None
-    min_ram: int | None = None
+    min_disk: int = msgspec.field(default_factory=int)
+    min_ram: int = msgspec.field(default_factory=int)
     size: int | None = None
     image_path: str | None = None
     user_metadata: dict[str, Any] = {}

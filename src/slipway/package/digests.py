@@ -10,6 +10,7 @@ from slipway.model.package import Checksum
 from slipway.package.archive import Archive
 
 SHA256 = "SHA-256"
+USE_STRONG = "use SHA-256, SHA-384 or SHA-512."
 _KNOWN = {"sha256": SHA256, "sha384": "SHA-384", "sha512": "SHA-512"}
 
 
@@ -48,7 +49,7 @@ class Digests:
                 f"The digest algorithm {algorithm!r} is unknown or too weak.",
                 file=file,
                 line=line,
-                cure="use SHA-256 or SHA-512.",
+                cure=USE_STRONG,
             )
         found = self.of(name, known)
         if not hmac.compare_digest(found.encode(), expected.strip().lower().encode()):

@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass
 
 from slipway.model.errors import PackageError
+from slipway.model.package import Checksum, is_url
 from slipway.package.archive import Archive
 from slipway.package.blocks import Block, read_blocks
-from slipway.package.digests import Digests
+from slipway.package.digests import USE_STRONG, Digests, algorithm_named
 
 TOSCA_META = "TOSCA-Metadata/TOSCA.meta"
 _YAML = (".yaml", ".yml")
 _CMS = re.compile(rb"^-----BEGIN (?:CMS|PKCS7)-----", re.MULTILINE)
-_EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,28 @@ class Declared:
     media_type: str | None = None
     signature: str | None = None
     certificate: str | None = None
+
+    @property
+    def is_outside(self) -> bool:
+        return is_url(self.path)
+
+    def checksum(self) -> Checksum:
+        """Of an artifact outside of the package, as declared: it is all that is known of it here."""
+        if self.algorithm is None or self.hash is None:
+            raise self._error(
+                f"The artifact {self.path[:200]} is outside of the package and has no digest.",
+                "give Algorithm and Hash, or put the file in the package.",
+            )
+        known, digest = algorithm_named(self.algorithm), self.hash.strip().lower()
+        if known is None:
+            raise self._error(f"The digest algorithm {self.algorithm!r} is unknown or too weak.", USE_STRONG)
+        length = int(known.removeprefix("SHA-")) // 4
+        if not re.fullmatch(f"[0-9a-f]{{{length}}}", digest):
+            raise self._error(f"Hash is not a {known} digest: {length} hexadecimal digits.", "correct it.")
+        return Checksum(known, digest)
+
+    def _error(self, what: str, cure: str) -> PackageError:
+        return PackageError(what, file=self.file, line=self.line, cure=cure)
 
 
 @dataclass(frozen=True)
@@ -58,9 +80,7 @@ def read_meta(archive: Archive) -> Meta:
 def verify_digests(meta: Meta, archive: Archive, digests: Digests) -> None:
     """Every file that is declared is there, and is what its digest says."""
     for one in meta.all_declared():
-        if _EXTERNAL.match(one.path):
-            continue
-        if one.path not in archive:
+        if not one.is_outside and one.path not in archive:
             raise PackageError(
                 f"The file {one.path!r} is not in the package.",
                 file=one.file,
@@ -71,7 +91,9 @@ def verify_digests(meta: Meta, archive: Archive, digests: Digests) -> None:
             raise PackageError(
                 "Algorithm and Hash come together.", file=one.file, line=one.line, cure="give both, or neither."
             )
-        if one.algorithm is not None and one.hash is not None:
+        if one.is_outside:
+            one.checksum()
+        elif one.algorithm is not None and one.hash is not None:
             digests.verify(one.path, one.algorithm, one.hash, file=one.file, line=one.line)
 
 

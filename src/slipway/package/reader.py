@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
+import tempfile
+import zipfile
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -98,7 +101,7 @@ def _read(path: Path, archive: Archive, signature: Signature | None, verifier: V
     unsigned = unsigned_files(archive, meta) if manifest_signature else frozenset()
     files = read_files(archive, meta.entry, unsigned)
     descriptor = read_descriptor(files, ArtifactFiles(archive, digests, unsigned))
-    images = _images(descriptor)
+    images = _images(descriptor, archive, digests)
     artifacts = tuple(_artifacts(archive, digests, meta, files, images))
     return Package(
         path=path,
@@ -168,6 +171,20 @@ def size_of(path: Path, name: str, limits: Limits = DEFAULT_LIMITS) -> int:
         return archive.member(name).size
 
 
+def zipped_members(path: Path, names: Sequence[str], limits: Limits = DEFAULT_LIMITS) -> io.BufferedReader:
+    """Some files of a CSAR as a ZIP, the same bytes every time, in a file without a name that the caller closes."""
+    with tempfile.TemporaryFile() as target:
+        with open_csar(path, limits) as archive, zipfile.ZipFile(target, "w") as bundle:
+            for name in names:
+                info = zipfile.ZipInfo(name)
+                info.file_size = archive.member(name).size
+                with bundle.open(info, "w") as member:
+                    for chunk in archive.chunks(name):
+                        member.write(chunk)
+        target.flush()
+        return os.fdopen(os.dup(target.fileno()), "rb")
+
+
 def vnfd_of(path: Path, limits: Limits = DEFAULT_LIMITS) -> dict[str, bytes]:
     """As `Package.vnfd_files`, of a CSAR that was checked when it came: no more is read than is asked for."""
     with open_csar(path, limits) as archive:
@@ -186,19 +203,29 @@ def file_checksum(path: Path) -> Checksum:
         return Checksum(SHA256, hashlib.file_digest(file, "sha256").hexdigest())
 
 
-def _images(descriptor: Descriptor) -> tuple[SoftwareImage, ...]:
-    """Each image once, although flavours share them."""
+def _images(descriptor: Descriptor, archive: Archive, digests: Digests) -> tuple[SoftwareImage, ...]:
+    """Each image once, although flavours share them, with what the VNFD leaves to be known from elsewhere."""
     found: dict[bytes, SoftwareImage] = {}
     for flavour in descriptor.flavours.values():
         images = [vdu.image for vdu in flavour.vdus.values()] + [one.image for one in flavour.storages.values()]
         found |= {msgspec.json.encode(image): image for image in images if image is not None}
-    return tuple(found.values())
+    return tuple(_completed(image, descriptor, archive, digests) for image in found.values())
+
+
+def _completed(image: SoftwareImage, descriptor: Descriptor, archive: Archive, digests: Digests) -> SoftwareImage:
+    checksum, size, path = image.checksum, image.size, image.image_path
+    return msgspec.structs.replace(
+        image,
+        provider=image.provider or descriptor.provider,
+        checksum=digests.checksum(path) if checksum is None and path else checksum,
+        size=archive.member(path).size if size is None and path else size,
+    )
 
 
 def _artifacts(
     archive: Archive, digests: Digests, meta: Meta, files: VnfdFiles, images: tuple[SoftwareImage, ...]
 ) -> Iterable[Artifact]:
-    """All files but those that are the VNFD, the package's own papers, or images."""
+    """All files but those that are the VNFD, the package's own papers, or images; and those outside."""
     papers = {TOSCA_META, *files.paths(), *signature_files(archive, meta)}
     papers |= {image.image_path for image in images if image.image_path}
     media_types = {one.path: one.media_type for one in meta.all_declared() if one.media_type}
@@ -210,3 +237,6 @@ def _artifacts(
                 size_bytes=member.size,
                 media_type=media_types.get(member.name),
             )
+    outside = {one.path: one for one in meta.all_declared() if one.is_outside}
+    for one in outside.values():
+        yield Artifact(artifact_path=one.path, checksum=one.checksum(), media_type=one.media_type)

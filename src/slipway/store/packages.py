@@ -82,7 +82,8 @@ def descriptor(connection: Connection, vnfd_id: str, project: str = DEFAULT_PROJ
 def files(connection: Connection, vnfd_id: str, project: str = DEFAULT_PROJECT) -> frozenset[str]:
     """The files of a package that parameters may name. Of a disabled one, too."""
     found: VnfPackage | None = connection.scalar(select(packages.c.doc).where(_of(vnfd_id, project)))
-    return frozenset(artifact.artifact_path for artifact in found.additional_artifacts) if found else frozenset()
+    artifacts = found.additional_artifacts if found else ()
+    return frozenset(artifact.artifact_path for artifact in artifacts if not artifact.is_outside)
 
 
 def project_of(connection: Connection, package_id: str) -> str:
@@ -96,6 +97,14 @@ def id_of(connection: Connection, vnfd_id: str, project: str = DEFAULT_PROJECT) 
     if found is None:
         raise NotFound(f"No onboarded VNF package has the VNFD {vnfd_id!r}.")
     return found
+
+
+def ids_of_onboarded(connection: Connection, vnfd_id: str, project: str | None) -> list[str]:
+    """The packages with this VNFD: in a project at most one, else those of all projects."""
+    query = select(packages.c.id).where(packages.c.vnfd_id == vnfd_id)  # a package has it once it is onboarded
+    if project is not None:
+        query = query.where(packages.c.project == project)
+    return list(connection.scalars(query.order_by(packages.c.created_at).limit(10)))
 
 
 def ids_for(connection: Connection, instance_ids: Collection[str]) -> dict[str, str]:

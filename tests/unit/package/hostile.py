@@ -319,6 +319,22 @@ METAS: dict[str, tuple[Builder, str]] = {
     "weak digest": (_meta(HEAD + block(SCRIPT, b"x", "MD5")), "unknown or too weak"),
     "unknown digest": (_meta(HEAD + f"\nName: {SCRIPT}\nAlgorithm: CRC\nHash: 00\n"), "unknown or too weak"),
     "hash without algorithm": (_meta(HEAD + f"\nName: {SCRIPT}\nHash: 00\n"), "come together"),
+    "artifact outside without a digest": (
+        _meta(HEAD + "\nSource: https://files.example/chart.tgz\nContent-Type: application/gzip\n"),
+        "outside of the package and has no digest",
+    ),
+    "artifact outside with half a digest": (
+        _meta(HEAD + "\nSource: https://files.example/chart.tgz\nHash: 00\n"),
+        "come together",
+    ),
+    "artifact outside with a weak digest": (
+        _meta(HEAD + f"\nSource: https://files.example/chart.tgz\nAlgorithm: MD5\nHash: {'0' * 32}\n"),
+        "unknown or too weak",
+    ),
+    "artifact outside with a digest of another length": (
+        _meta(HEAD + "\nSource: https://files.example/chart.tgz\nAlgorithm: SHA-256\nHash: 00\n"),
+        "64 hexadecimal digits",
+    ),
     "absent manifest": (_meta(HEAD + "ETSI-Entry-Manifest: a.mf\n"), "not in the package"),
     "two root VNFDs": (lambda: {"a.yaml": b"a: 1", "b.yaml": b"a: 1"}, "exactly one YAML file"),
     "absent signature of a file": (

@@ -83,8 +83,9 @@ def test_manifest_entries_need_no_empty_line_between_them(tmp_path: Path) -> Non
 
 def test_artifacts_outside_are_not_looked_for(tmp_path: Path) -> None:
     files = valid_files()
-    files[META] += b"\nSource: https://example.org/image.qcow2\nAlgorithm: SHA-256\nHash: 00\n"
-    assert read(files, tmp_path).artifacts
+    files[META] += f"\nSource: https://example.org/image.qcow2\nAlgorithm: SHA-256\nHash: {'0' * 64}\n".encode()
+    package = read(files, tmp_path)
+    assert [one.artifact_path for one in package.artifacts if one.is_outside] == ["https://example.org/image.qcow2"]
 
 
 def test_crlf_and_continued_lines_are_understood(tmp_path: Path) -> None:

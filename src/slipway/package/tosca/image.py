@@ -25,10 +25,10 @@ def read_image(node: Node, files: ArtifactFiles) -> SoftwareImage | None:
         provider=data.text("provider") or "",
         version=data.text("version") or "",
         checksum=checksum,
-        container_format=data.text("container_format"),
-        disk_format=data.text("disk_format"),
-        min_disk=data.size("min_disk"),
-        min_ram=data.size("min_ram"),
+        container_format=_format(data, "container_format"),
+        disk_format=_format(data, "disk_format"),
+        min_disk=data.size("min_disk") or 0,
+        min_ram=data.size("min_ram") or 0,
         size=data.size("size"),
         image_path=path,
         user_metadata=_metadata(data),
@@ -37,6 +37,12 @@ def read_image(node: Node, files: ArtifactFiles) -> SoftwareImage | None:
 
 def _is_image(artifact: DeclaredArtifact) -> bool:
     return artifact.type.endswith("SwImage") or artifact.name == "sw_image"
+
+
+def _format(data: Section, key: str) -> str | None:
+    """SOL001 writes `qcow2`, SOL003 `QCOW2`."""
+    text = data.text(key)
+    return None if text is None else text.upper()
 
 
 def _metadata(data: Section) -> dict[str, str]:
