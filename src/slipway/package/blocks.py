@@ -60,8 +60,12 @@ def _lines(data: bytes, file: str) -> Iterator[tuple[int, str]]:
 
 def _pair(line: str, file: str, number: int) -> tuple[str, str]:
     key, colon, value = line.strip().removeprefix("- ").partition(":")
-    if len(line) > LONGEST_LINE or not colon or not key.strip() or (not line.isprintable() and "\t" not in line):
-        raise PackageError(
-            "The line is not of the form `Key: value`.", file=file, line=number, cure="correct or remove the line."
-        )
-    return key.strip(), value.strip()
+    if len(line) > LONGEST_LINE:
+        fault = f"has {len(line)} characters; at most {LONGEST_LINE} are read"
+    elif not line.isprintable() and "\t" not in line:
+        fault = "contains control or invisible characters"
+    elif not colon or not key.strip():
+        fault = "is not of the form `Key: value`"
+    else:
+        return key.strip(), value.strip()
+    raise PackageError(f"The line {fault}.", file=file, line=number, cure="correct or remove the line.")

@@ -115,6 +115,15 @@ ADDITIONS: dict[str, Callable[[Identity], Files]] = {
         EVIL_VNFD: evil_vnfd(SCRIPT),
     },
     "a script called a signature": lambda _: {
+        META: evil_meta(f"Name: sample.yaml\nSignature: Scripts/evil.sh\nCertificate: {META}", entry="sample.yaml"),
+        "Scripts/evil.sh": EVIL,
+    },
+    "a VNFD and a script called signatures": lambda _: {
+        META: evil_meta(f"Name: sample.yaml\nSignature: {EVIL_VNFD}", f"Name: {SCRIPT}\nSignature: Scripts/evil.sh"),
+        EVIL_VNFD: evil_vnfd("Scripts/evil.sh"),
+        "Scripts/evil.sh": EVIL,
+    },
+    "a script called a certificate": lambda _: {
         META: evil_meta(
             f"Name: sample.yaml\nCertificate: {META}",
             f"Name: {SCRIPT}\nCertificate: Scripts/evil.sh",
@@ -253,6 +262,25 @@ def test_the_manifest_is_no_other_file_of_the_package(signer: Identity, root: Id
     files[META] = head.encode() + manifest_of(files)
     files[f"{META}.cms"] = cms(files[META], signer)
     assert "ETSI-Entry-Manifest" in refusal(files, tmp_path, root).what
+
+
+def test_the_providers_own_signature_does_not_make_a_script_of_the_attackers(
+    signer: Identity, root: Identity, tmp_path: Path
+) -> None:
+    """The manifest's signature with one more certificate in it, which is a script, matches the manifest still."""
+    files = {"sample.yaml": ROOT_VNFD.encode(), SCRIPT: valid_files()[SCRIPT]}
+    files["sample.mf"] = manifest_of(files)
+    files["sample.mf.cms"] = cms(files["sample.mf"], signer)
+    assert read(files, tmp_path, root).signature is not None
+    der = cms(files["sample.mf"], signer, chain=(Identity(polyglot("reboot"), curve_key()),), encoding=Encoding.DER)
+    files["Scripts/evil.sh"] = der
+    files[META] = evil_meta(
+        "Name: sample.mf\nSignature: Scripts/evil.sh",
+        f"Name: sample.yaml\nCertificate: {META}",
+        f"Name: {SCRIPT}\nCertificate: {EVIL_VNFD}",
+    )
+    files[EVIL_VNFD] = evil_vnfd("Scripts/evil.sh")
+    assert "no digest of" in refusal(files, tmp_path, root).what
 
 
 @pytest.mark.parametrize("gone", [SCRIPT, "sample.yaml"])
