@@ -96,7 +96,7 @@ def assemble(
 ) -> Slipway:
     """Open the store, bring it up to date, and connect the parts."""
     telemetry = telemetry_for(settings.traces_endpoint)
-    database = Database(settings.database)
+    database = Database(settings.database, idle_seconds=settings.lease_seconds)
     upgrade(database)
     vault = Vault(settings.key_path)
     simulated = SimulatedDriver(settings.simulated_path)

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import InternalError, OperationalError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,10 +22,15 @@ READERS = 8
 
 
 class Database:
-    def __init__(self, url: str | URL) -> None:
+    """`idle_seconds`: PostgreSQL ends the session of a process that stands still for so long inside a transaction.
+
+    Such a process may be frozen, or its host may have gone, and nobody else gets at the rows that it has locked.
+    """
+
+    def __init__(self, url: str | URL, idle_seconds: float = 15.0) -> None:
         self.url = make_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
-        self.engine = _engine(self.url)
+        self.engine = _engine(self.url, idle_seconds)
         self._writing = self.engine.execution_options(slipway_write=True)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="db-read")
         self._writers = ThreadPoolExecutor(1 if self.is_sqlite else READERS, thread_name_prefix="db-write")
@@ -62,7 +68,7 @@ def _as_is(value: Any) -> Any:
     return value
 
 
-def _engine(url: URL) -> Engine:
+def _engine(url: URL, idle_seconds: float) -> Engine:
     if url.get_backend_name() == "sqlite":
         engine = create_engine(
             url, json_serializer=_as_is, json_deserializer=_as_is, pool_size=READERS + 1, hide_parameters=True
@@ -70,15 +76,28 @@ def _engine(url: URL) -> Engine:
         event.listen(engine, "connect", _sqlite_connected)
         event.listen(engine, "begin", _sqlite_begin)
         return engine
-    return create_engine(
+    engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
         json_serializer=_as_is,
         json_deserializer=_as_is,
         pool_size=2 * READERS,
         pool_pre_ping=True,
         hide_parameters=True,
-        connect_args={"connect_timeout": 10},
+        connect_args={
+            "connect_timeout": 10,
+            "options": f"-c idle_in_transaction_session_timeout={int(idle_seconds * 1000)}",
+        },
     )
+    event.listen(engine, "handle_error", _session_ended)
+    return engine
+
+
+def _session_ended(context: ExceptionContext) -> Exception | None:
+    """PostgreSQL calls it an internal error when it ends an idle session; here it is a lost connection as any other."""
+    if context.is_disconnect and isinstance(context.sqlalchemy_exception, InternalError):
+        error = context.original_exception
+        return OperationalError(context.statement, None, error, hide_parameters=True, connection_invalidated=True)
+    return None
 
 
 def _sqlite_connected(connection: Any, record: Any) -> None:

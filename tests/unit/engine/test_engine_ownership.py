@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 from sqlalchemy import select, update
+from sqlalchemy.engine import URL
 
 from slipway.engine.journal import Journal
-from slipway.model.errors import Conflict, StepError
+from slipway.model.errors import Conflict, LeaseLost, StepError
 from slipway.model.journal import StepState
 from slipway.model.operation import State
 from slipway.model.plan import Plan
 from slipway.store import operations, steps, workers
 from slipway.store.database import Database
+from slipway.store.rounds import DATABASE_AWAY
 from slipway.store.tables import operations as operations_table
 from slipway.store.tables import workers as workers_table
 from tests.unit.engine.world import Yard, chain, new_operation, step
@@ -92,6 +94,26 @@ async def test_a_frozen_worker_that_wakes_after_the_take_over_writes_nothing(dat
             assert await heir.journal(operation_id) == before
             assert frozen.world.done == ["a"]
             assert heir.world.done == ["a", "b"]
+
+
+async def test_a_worker_frozen_inside_a_transaction_keeps_nobody_from_its_operation(postgresql_url: URL) -> None:
+    """Its lock would be held for as long as it is frozen, or until TCP notices that its host has gone."""
+    database = Database(postgresql_url, idle_seconds=0.5)
+    frozen = Yard(database)
+    await frozen.worker.begin()
+    operation_id = await frozen.accept(chain("a"))
+    (held,) = await database.write(operations.claim, frozen.worker.id, [], 1, orphans=False)
+    with database.engine.connect() as connection:
+        operations.fenced(connection, operation_id, held.epoch)
+        await _end_lease(database, frozen)
+        async with Yard(database) as heir:
+            heir.lifecycle.plans = frozen.lifecycle.plans
+            assert (await heir.rest(operation_id)).operation_state is State.COMPLETED
+        with pytest.raises(DATABASE_AWAY):  # as to a worker whose database went away: it tries again, and is fenced
+            operations.mark_planned(connection, operation_id)
+    with pytest.raises(LeaseLost):
+        await database.write(operations.fenced, operation_id, held.epoch)
+    database.close()
 
 
 async def test_a_worker_that_leaves_hands_back_what_it_runs(database: Database) -> None:
