@@ -17,7 +17,6 @@ from slipway.model.clock import utcnow
 from slipway.model.errors import BadRequest, Conflict, NotFound, VimError, VimFault
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.merge import merge_patch
-from slipway.model.operation import HOLDING
 from slipway.model.requests import Name, Request, Text
 from slipway.model.secrets import find_references, refuse_references
 from slipway.model.vim import Seen, Vim
@@ -267,7 +266,7 @@ def _user_of(connection: DatabaseConnection, vim_id: str, maker: str | None = No
         if user != maker:
             return user
     table = tables.operations
-    holding = select(table.c.instance_id, table.c.vim).where(table.c.state.in_([state.value for state in HOLDING]))
+    holding = select(table.c.instance_id, table.c.vim).where(tables.HOLDS_INSTANCE)
     for row in connection.execute(holding.where(table.c.vim.is_not(None))):
         if row.vim is not None and row.vim.vim_id == vim_id:
             return str(row.instance_id)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, exists, func, or_, select
 
-from slipway.model.operation import HOLDING, RUNNING, OperationType
+from slipway.model.operation import HOLDING, OperationType
 from slipway.store.columns import database_now
-from slipway.store.tables import HOLDS_INSTANCE, operations, workers
+from slipway.store.tables import HOLDS_INSTANCE, IS_RUNNING, operations, workers
 
 
 def open_operations(connection: Connection) -> dict[tuple[str, ...], float]:
@@ -24,8 +24,7 @@ def unclaimed_operations(connection: Connection) -> int:
     """Those with work to do that no live worker has."""
     alive = exists().where(workers.c.id == operations.c.worker_id, workers.c.lease_until > database_now())
     waiting = or_(operations.c.worker_id.is_(None), ~alive)
-    states = [state.value for state in RUNNING]
     number: int = connection.execute(
-        select(func.count()).select_from(operations).where(operations.c.state.in_(states), waiting)
+        select(func.count()).select_from(operations).where(IS_RUNNING, waiting)
     ).scalar_one()
     return number

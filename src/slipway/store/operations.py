@@ -14,12 +14,11 @@ from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.errors import Conflict, LeaseLost, NotFound
 from slipway.model.grant import Granting
 from slipway.model.instance import VimConnectionInfo
-from slipway.model.operation import RUNNING, CancelMode, Operation
+from slipway.model.operation import CancelMode, Operation
 from slipway.store.columns import database_now
 from slipway.store.summary import summary
-from slipway.store.tables import operations, workers
+from slipway.store.tables import HOLDS_INSTANCE, IS_RUNNING, operations, workers
 
-_RUNNING = [state.value for state in RUNNING]
 _ONE = select(operations.c.doc).where(operations.c.id == bindparam("wanted"))
 
 
@@ -120,9 +119,7 @@ def held_by(connection: Connection, instance_id: str) -> bool:
     """Whether an operation of the instance has not ended."""
     return bool(
         connection.execute(
-            select(operations.c.id).where(
-                operations.c.instance_id == instance_id, operations.c.state.in_([*_RUNNING, "FAILED_TEMP"])
-            )
+            select(operations.c.id).where(operations.c.instance_id == instance_id, HOLDS_INSTANCE)
         ).first()
     )
 
@@ -179,7 +176,7 @@ def _claimable(worker_id: str, running: Collection[str], *, orphans: bool) -> Co
     if orphans:
         alive = exists().where(workers.c.id == operations.c.worker_id, workers.c.lease_until > database_now())
         free = or_(free, and_(operations.c.worker_id != worker_id, ~alive))
-    return and_(operations.c.state.in_(_RUNNING), free)
+    return and_(IS_RUNNING, free)
 
 
 def any_claimable(connection: Connection, worker_id: str, running: Collection[str], *, orphans: bool) -> bool:
@@ -215,7 +212,7 @@ def cancels(connection: Connection, worker_id: str) -> dict[str, CancelMode]:
     """Which of a worker's running operations somebody wants cancelled."""
     rows = connection.execute(
         select(operations.c.id, operations.c.cancel_mode).where(
-            operations.c.state.in_(_RUNNING),
+            IS_RUNNING,
             operations.c.worker_id == worker_id,
             operations.c.cancel_mode.is_not(None),
         )

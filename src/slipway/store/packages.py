@@ -12,19 +12,17 @@ from sqlalchemy.exc import IntegrityError
 from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.descriptor import Descriptor
 from slipway.model.errors import Conflict, NotFound, Unprocessable
-from slipway.model.operation import OperationType
 from slipway.model.package import OnboardingState, OperationalState, UsageState, VnfPackage
-from slipway.store.tables import HOLDS_INSTANCE, instances, operations, packages
+from slipway.store.tables import CHANGES_PACKAGE, instances, operations, packages
 
 _MOVES_TO = type_coerce(operations.c.doc, JSON)[("operationParams", "vnfdId")].as_string()
-_MOVING = (operations.c.operation == OperationType.CHANGE_VNFPKG.value, HOLDS_INSTANCE)
 
 IN_USE: ColumnElement[bool] = or_(
     exists()
     .where(instances.c.vnfd_id == packages.c.vnfd_id, instances.c.project == packages.c.project)
     .correlate(packages),
     exists()
-    .where(*_MOVING, packages.c.vnfd_id == _MOVES_TO, operations.c.project == packages.c.project)
+    .where(CHANGES_PACKAGE, packages.c.vnfd_id == _MOVES_TO, operations.c.project == packages.c.project)
     .correlate(packages),
 )
 
@@ -143,7 +141,7 @@ def delete(connection: Connection, package_id: str) -> None:
             .where(instances.c.vnfd_id == package.vnfd_id, instances.c.project == _project_of(package_id))
             .union(
                 select(operations.c.instance_id).where(
-                    *_MOVING, package.vnfd_id == _MOVES_TO, operations.c.project == _project_of(package_id)
+                    CHANGES_PACKAGE, package.vnfd_id == _MOVES_TO, operations.c.project == _project_of(package_id)
                 )
             )
             .limit(3)

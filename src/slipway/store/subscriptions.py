@@ -17,6 +17,8 @@ from slipway.store.columns import database_now
 from slipway.store.tables import notifications, subscriptions
 
 _PENDING = select(func.count()).where(notifications.c.subscription_id == subscriptions.c.id).scalar_subquery()
+_WAITS = select(notifications.c.position).where(notifications.c.subscription_id == subscriptions.c.id).exists()
+_DUE = or_(subscriptions.c.retry_at.is_(None), subscriptions.c.retry_at <= database_now())
 
 
 @dataclass(frozen=True)
@@ -107,12 +109,10 @@ def claim(
 ) -> list[Subscription]:
     """Subscribers that something waits for and nobody delivers to; theirs alone to deliver for `lease` seconds."""
     free = or_(subscriptions.c.lease_until.is_(None), subscriptions.c.lease_until <= database_now())
-    due = or_(subscriptions.c.retry_at.is_(None), subscriptions.c.retry_at <= database_now())
-    waits = select(notifications.c.position).where(notifications.c.subscription_id == subscriptions.c.id).exists()
     mine = and_(subscriptions.c.worker_id == worker_id, subscriptions.c.id.not_in(busy))
     rows = connection.execute(
         select(subscriptions.c.id, subscriptions.c.doc)
-        .where(waits, due, or_(free, mine))
+        .where(_WAITS, _DUE, or_(free, mine))
         .order_by(subscriptions.c.created_at)
         .limit(limit)
         .with_for_update(skip_locked=True)
@@ -126,11 +126,7 @@ def claim(
 
 def any_due(connection: Connection) -> bool:
     """Whether something waits whose time has come."""
-    due = or_(subscriptions.c.retry_at.is_(None), subscriptions.c.retry_at <= database_now())
-    query = select(notifications.c.position).join(
-        subscriptions, and_(subscriptions.c.id == notifications.c.subscription_id, due)
-    )
-    return connection.execute(query.limit(1)).first() is not None
+    return connection.execute(select(subscriptions.c.id).where(_WAITS, _DUE).limit(1)).first() is not None
 
 
 def next_waiting(connection: Connection, subscription_id: str, limit: int) -> list[Waiting]:

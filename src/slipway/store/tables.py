@@ -27,7 +27,7 @@ from slipway.model.descriptor import Descriptor
 from slipway.model.grant import Granting
 from slipway.model.instance import VimConnectionInfo, VnfInstance
 from slipway.model.machine import Outcome
-from slipway.model.operation import HOLDING, RUNNING, Operation
+from slipway.model.operation import HOLDING, RUNNING, Operation, OperationType
 from slipway.model.package import VnfPackage
 from slipway.model.plan import Effect
 from slipway.model.subscription import Subscription
@@ -48,7 +48,10 @@ def _in_states(states: frozenset[Any]) -> Any:
     return text("state IN ({})".format(", ".join(f"'{state.value}'" for state in sorted(states))))
 
 
-HOLDS_INSTANCE = _in_states(HOLDING)  # of operations; in these very words, because an index knows them
+# Of operations; in these very words, because indexes know them. A bound parameter would hide it from the database.
+HOLDS_INSTANCE = _in_states(HOLDING)
+IS_RUNNING = _in_states(RUNNING)
+CHANGES_PACKAGE = text(f"operation = '{OperationType.CHANGE_VNFPKG.value}' AND {HOLDS_INSTANCE}")
 
 PROJECT = 64  # characters of a project's name
 
@@ -67,8 +70,10 @@ instances = Table(
     Column("parameters", Document(dict[str, Any]), nullable=False),
     Index(None, "created_at", "id"),
     Index(None, "project", "created_at", "id"),
+    Index(None, "state", "created_at", "id"),
+    Index(None, "project", "state", "created_at", "id"),
     Index(None, "name"),
-    Index(None, "vnfd_id"),
+    Index(None, "vnfd_id", "project"),
 )
 
 operations = Table(
@@ -91,10 +96,13 @@ operations = Table(
     Column("epoch", Integer, nullable=False),
     Index(None, "started_at", "id"),
     Index(None, "project", "started_at", "id"),
+    Index(None, "state", "started_at", "id"),
+    Index(None, "project", "state", "started_at", "id"),
     Index(None, "instance_id"),
     Index("uq_operations_one_at_a_time", "instance_id", unique=True, sqlite_where=HOLDS_INSTANCE,
           postgresql_where=HOLDS_INSTANCE),
-    Index("ix_operations_running", "state", sqlite_where=_in_states(RUNNING), postgresql_where=_in_states(RUNNING)),
+    Index("ix_operations_running", "state", sqlite_where=IS_RUNNING, postgresql_where=IS_RUNNING),
+    Index("ix_operations_package_changes", "project", sqlite_where=CHANGES_PACKAGE, postgresql_where=CHANGES_PACKAGE),
 )  # fmt: skip
 
 steps = Table(
