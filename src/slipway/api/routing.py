@@ -15,7 +15,7 @@ from litestar.enums import HttpMethod
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 from litestar.types import Empty
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table
 
 from slipway.api.answers import NOTHING, OPT, Answers, Declared
 from slipway.api.negotiation import acceptable
@@ -23,6 +23,7 @@ from slipway.api.replies import JSON
 from slipway.model.access import Caller, Role
 from slipway.model.errors import BadRequest, Forbidden, NotFound
 from slipway.store import tables
+from slipway.store.row_by_key import RowByKey
 
 if TYPE_CHECKING:
     from slipway.api.bodies import Body
@@ -42,6 +43,8 @@ NOUNS = {
     tables.packages: "VNF package",
     tables.subscriptions: "subscription",
 }
+
+_PROJECTS = {table: RowByKey(table.c.id, table.c.project) for table in NOUNS}
 
 
 def route(
@@ -113,8 +116,8 @@ async def must_be_own(request: AnyRequest, table: Table, wanted: str) -> None:
 
 
 def _project_of(connection: Connection, table: Table, wanted: str) -> str | None:
-    project: str | None = connection.scalar(select(table.c.project).where(table.c.id == wanted))
-    return project
+    row = _PROJECTS[table](connection, wanted)
+    return row[0] if row else None
 
 
 def read_query(request: AnyRequest, known: tuple[str, ...]) -> dict[str, str]:

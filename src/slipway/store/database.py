@@ -32,6 +32,7 @@ class Database:
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self.engine = _engine(self.url, idle_seconds)
         self._writing = self.engine.execution_options(slipway_write=True)
+        self._kept: Connection | None = None  # for `read_one`: to take one from the pool costs more than the read
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="db-read")
         self._writers = ThreadPoolExecutor(1 if self.is_sqlite else READERS, thread_name_prefix="db-write")
 
@@ -41,8 +42,13 @@ class Database:
         )
 
     async def read_one(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """For one row by its key: SQLite has it sooner than a thread could be asked, and never waits for a writer."""
-        return self.read_now(query, *args, **kwargs) if self.is_sqlite else await self.read(query, *args, **kwargs)
+        """For one row by its key, in one statement: SQLite has it sooner than a thread could be asked, and never waits
+        for a writer."""
+        if not self.is_sqlite:
+            return await self.read(query, *args, **kwargs)
+        if self._kept is None:
+            self._kept = self.engine.connect().execution_options(slipway_kept=True)
+        return query(self._kept, *args, **kwargs)
 
     async def write(self, query: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """One transaction: all of `query` is kept, or nothing when it raises."""
@@ -61,6 +67,8 @@ class Database:
     def close(self) -> None:
         self._readers.shutdown()
         self._writers.shutdown()
+        if self._kept is not None:
+            self._kept.close()
         self.engine.dispose()
 
 
@@ -71,7 +79,7 @@ def _as_is(value: Any) -> Any:
 def _engine(url: URL, idle_seconds: float) -> Engine:
     if url.get_backend_name() == "sqlite":
         engine = create_engine(
-            url, json_serializer=_as_is, json_deserializer=_as_is, pool_size=READERS + 1, hide_parameters=True
+            url, json_serializer=_as_is, json_deserializer=_as_is, pool_size=READERS + 2, hide_parameters=True
         )
         event.listen(engine, "connect", _sqlite_connected)
         event.listen(engine, "begin", _sqlite_begin)
@@ -110,6 +118,7 @@ def _sqlite_connected(connection: Any, record: Any) -> None:
 
 
 def _sqlite_begin(connection: Connection) -> None:
-    # IMMEDIATE: a transaction that will write takes the lock at once, instead of failing in the middle.
-    writes = connection.get_execution_options().get("slipway_write")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    options = connection.get_execution_options()
+    if not options.get("slipway_kept"):  # there each statement is its own transaction, and sees what was written last
+        # IMMEDIATE: a transaction that will write takes the lock at once, instead of failing in the middle.
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("slipway_write") else "BEGIN")

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, Text, bindparam, cast, select
 
 from slipway.model.errors import NotFound, PreconditionFailed
 from slipway.model.instance import Instance
+from slipway.store.row_by_key import RowByKey
 from slipway.store.summary import summary
 from slipway.store.tables import instances
 
@@ -17,6 +18,7 @@ _WHOLE = select(
     instances.c.doc, instances.c.project, instances.c.version, instances.c.created_at, instances.c.parameters
 )
 _ONE = _WHOLE.where(instances.c.id == bindparam("wanted"))
+_STORED = RowByKey(instances.c.id, cast(instances.c.doc, Text), instances.c.version)
 
 
 def insert(connection: Connection, instance: Instance) -> None:
@@ -36,6 +38,15 @@ def get(connection: Connection, instance_id: str) -> Instance:
     if row is None:
         raise _not_found(instance_id)
     return _instance(row)
+
+
+def stored(connection: Connection, instance_id: str) -> tuple[str, int]:
+    """The document as JSON text, and its version."""
+    row = _STORED(connection, instance_id)
+    if row is None:
+        raise _not_found(instance_id)
+    document, version = row
+    return document, version
 
 
 def hold(connection: Connection, instance_id: str) -> Instance:

@@ -7,7 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    cast,
+    exists,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from slipway.model.access import DEFAULT_PROJECT
@@ -16,10 +29,12 @@ from slipway.model.grant import Granting
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.operation import CancelMode, Operation
 from slipway.store.columns import database_now
+from slipway.store.row_by_key import RowByKey
 from slipway.store.summary import summary
 from slipway.store.tables import HOLDS_INSTANCE, IS_RUNNING, operations, workers
 
 _ONE = select(operations.c.doc).where(operations.c.id == bindparam("wanted"))
+_STORED = RowByKey(operations.c.id, cast(operations.c.doc, Text))
 
 
 @dataclass(frozen=True)
@@ -75,6 +90,15 @@ def get(connection: Connection, operation_id: str) -> Operation:
     return _one(connection, _ONE, operation_id)
 
 
+def stored(connection: Connection, operation_id: str) -> str:
+    """The document as JSON text."""
+    row = _STORED(connection, operation_id)
+    if row is None:
+        raise _not_found(operation_id)
+    document: str = row[0]
+    return document
+
+
 def lock(connection: Connection, operation_id: str) -> Operation:
     """Read an operation to decide about it: nobody else changes it until the transaction ends."""
     return _one(connection, _ONE.with_for_update(), operation_id)
@@ -83,8 +107,12 @@ def lock(connection: Connection, operation_id: str) -> Operation:
 def _one(connection: Connection, query: Select[Any], operation_id: str) -> Operation:
     operation: Operation | None = connection.scalar(query, {"wanted": operation_id})
     if operation is None:
-        raise NotFound(f"There is no LCM operation occurrence {operation_id}.")
+        raise _not_found(operation_id)
     return operation
+
+
+def _not_found(operation_id: str) -> NotFound:
+    return NotFound(f"There is no LCM operation occurrence {operation_id}.")
 
 
 def project_of(connection: Connection, operation_id: str) -> str:

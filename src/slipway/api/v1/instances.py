@@ -59,6 +59,10 @@ class Instances(InstancesOfV2):
             instance = await self._lcm.create(body, caller_of(request).home)
         return await self._shown(instance, 201, {"Location": f"{self._links.instances}/{instance.vnf.id}"})
 
+    async def show(self, request: AnyRequest) -> ASGIResponse:
+        instance = await self._database.read_one(instances.get, request.path_params["id"])
+        return await self._shown(instance, 200, {})
+
     async def modify(self, request: AnyRequest) -> ASGIResponse:
         asked = await self.modification.read(request)
         body = await self._database.read(_modification, asked, request.path_params["id"])

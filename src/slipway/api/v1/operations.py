@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from slipway.api.bodies import Body
 from slipway.api.links import Links, linked
-from slipway.api.replies import json_reply, shown
+from slipway.api.replies import json_reply
 from slipway.api.services import Services
 from slipway.api.v1 import documents
 from slipway.api.v1.listing import Documents, TranslatedListing
@@ -37,8 +37,7 @@ class Operations(OperationsOfV2):
             translate=_translated,
         )
 
-    def _shown(self, operation: Operation) -> ASGIResponse:
-        document = shown(operation)
+    def _whole(self, document: bytes) -> ASGIResponse:
         body = msgspec.json.encode(documents.operation(_decode(document)))
         return json_reply(linked(body, self._links.operation(document)))
 

@@ -14,7 +14,7 @@ from slipway.api.bodies import PATCH_TYPES, Body
 from slipway.api.entity_tags import expected_version
 from slipway.api.links import Links, linked
 from slipway.api.listing import Listing
-from slipway.api.replies import empty_reply, json_reply, shown
+from slipway.api.replies import empty_reply, json_reply, shown, without_secrets
 from slipway.api.routing import DELETE, GET, PATCH, POST, AnyRequest, Handler, caller_of, route
 from slipway.api.services import Services
 from slipway.lcm.operations import OPERATIONS
@@ -88,8 +88,8 @@ class Instances:
         return await self._shown(instance, 201, {"Location": f"{self._links.instances}/{instance.vnf.id}"})
 
     async def show(self, request: AnyRequest) -> ASGIResponse:
-        instance = await self._database.read_one(instances.get, request.path_params["id"])
-        return await self._shown(instance, 200, {})
+        stored, version = await self._database.read_one(instances.stored, request.path_params["id"])
+        return self._whole(without_secrets(stored.encode()), version, 200, {})
 
     async def modify(self, request: AnyRequest) -> ASGIResponse:
         body = await self.modification.read(request)
@@ -116,10 +116,12 @@ class Instances:
     async def _expected(self, request: AnyRequest) -> int | None:
         if (condition := request.headers.get("if-match")) is None:
             return None
-        current = await self._database.read_one(instances.get, request.path_params["id"])
-        return expected_version(condition, current.version)
+        _, version = await self._database.read_one(instances.stored, request.path_params["id"])
+        return expected_version(condition, version)
 
     async def _shown(self, instance: Instance, status: int, headers: dict[str, str]) -> ASGIResponse:
-        document = shown(instance.vnf)
-        headers["ETag"] = f'"{instance.version}"'
+        return self._whole(shown(instance.vnf), instance.version, status, headers)
+
+    def _whole(self, document: bytes, version: int, status: int, headers: dict[str, str]) -> ASGIResponse:
+        headers["ETag"] = f'"{version}"'
         return json_reply(linked(document, self._links.instance(document)), status, headers)

@@ -13,7 +13,7 @@ from slipway.api.answers import ACCEPTED, page_of, resource
 from slipway.api.bodies import Body
 from slipway.api.links import Links, linked
 from slipway.api.listing import ForgivingListing, Listing
-from slipway.api.replies import empty_reply, json_reply, shown
+from slipway.api.replies import empty_reply, json_reply, shown, without_secrets
 from slipway.api.routing import GET, POST, AnyRequest, Handler, route
 from slipway.api.services import Services
 from slipway.model.operation import CancelMode, Operation
@@ -57,10 +57,11 @@ class Operations:
         ]
 
     async def show(self, request: AnyRequest) -> ASGIResponse:
-        return self._shown(await self._database.read_one(operations.get, request.path_params["id"]))
+        stored = await self._database.read_one(operations.stored, request.path_params["id"])
+        return self._whole(without_secrets(stored.encode()))
 
     async def fail(self, request: AnyRequest) -> ASGIResponse:
-        return self._shown(await self._lcm.fail(request.path_params["id"]))
+        return self._whole(shown(await self._lcm.fail(request.path_params["id"])))
 
     async def cancel(self, request: AnyRequest) -> ASGIResponse:
         body = await self.cancellation.read(request)
@@ -75,6 +76,5 @@ class Operations:
     def _accepted(self, operation: Operation) -> ASGIResponse:
         return empty_reply(202, f"{self._links.operations}/{operation.id}")
 
-    def _shown(self, operation: Operation) -> ASGIResponse:
-        document = shown(operation)
+    def _whole(self, document: bytes) -> ASGIResponse:
         return json_reply(linked(document, self._links.operation(document)))
