@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -20,23 +22,23 @@ VIMS = "/slipway/v1/vims"
 _HERE = "\x00"  # JSON text never holds it: in a template it stands for the id
 
 
-class _Head(msgspec.Struct, rename="camel"):
+class Head(msgspec.Struct, rename="camel"):
     """What links depend on. All else in a document is passed over."""
 
     id: str
 
 
-class _InstanceHead(_Head, rename="camel"):
+class _InstanceHead(Head, rename="camel"):
     instantiation_state: InstantiationState
 
 
-class _OperationHead(_Head, rename="camel"):
+class _OperationHead(Head, rename="camel"):
     operation_state: State
     vnf_instance_id: str
     grant_id: str | None = None
 
 
-class _PackageHead(_Head, rename="camel"):
+class _PackageHead(Head, rename="camel"):
     onboarding_state: OnboardingState
     vnfd_id: str | None = None
 
@@ -56,14 +58,29 @@ _WITH_AN_INSTANTIATED = {
         "changeCurrentVnfPkg": "/change_vnfpkg",
     },
 }
-_instance_head = msgspec.json.Decoder(_InstanceHead).decode
-_operation_head = msgspec.json.Decoder(_OperationHead).decode
-_package_head = msgspec.json.Decoder(_PackageHead).decode
-_head = msgspec.json.Decoder(_Head).decode
+
+
+H = TypeVar("H", bound=Head)
+
+
+class LinksOf(Generic[H]):
+    """The links of documents of one kind, each as a JSON object."""
+
+    def __init__(self, head: type[H], written: Callable[[H], str]) -> None:
+        self._head = msgspec.json.Decoder(head).decode
+        self._heads = msgspec.json.Decoder(list[head]).decode  # type: ignore[valid-type]
+        self._written = written
+
+    def __call__(self, document: bytes | str) -> str:
+        return self._written(self._head(document))
+
+    def each(self, documents: str) -> list[str]:
+        """Those of all documents of a JSON array, which is read once."""
+        return [self._written(head) for head in self._heads(documents)]
 
 
 class Links:
-    """Each method gives the JSON object of one document's links. `lcm` is the version that those of VNFs stay in."""
+    """`lcm` is the version of the API that links of VNFs stay in."""
 
     def __init__(self, base_url: str, lcm: str = LCM_V2, *, nfvo_url: str | None = None) -> None:
         base = base_url.rstrip("/")
@@ -99,14 +116,17 @@ class Links:
             for state in OnboardingState
         }
         self._onboarded_links = _template(base + ONBOARDED_PACKAGES, {**content, "vnfd": "/vnfd"})
-        self._vim_links = _template(self.vims, {"self": ""})
+        vim_links = _template(self.vims, {"self": ""})
+        self.instance = LinksOf(_InstanceHead, self._of_instance)
+        self.operation = LinksOf(_OperationHead, self._of_operation)
+        self.package = LinksOf(_PackageHead, self._of_package)
+        self.onboarded_package = LinksOf(_PackageHead, self._of_onboarded_package)
+        self.vim = LinksOf(Head, lambda head: vim_links.replace(_HERE, head.id))
 
-    def instance(self, document: bytes | str) -> str:
-        head = _instance_head(document)
+    def _of_instance(self, head: _InstanceHead) -> str:
         return self._instance_links[head.instantiation_state].replace(_HERE, head.id)
 
-    def operation(self, document: bytes | str) -> str:
-        head = _operation_head(document)
+    def _of_operation(self, head: _OperationHead) -> str:
         own = self._operation_links[head.operation_state].replace(_HERE, head.id)
         links = f'{own[:-1]},"vnfInstance":{{"href":"{self.instances}/{head.vnf_instance_id}"}}'
         if head.grant_id and self._grants:
@@ -114,19 +134,14 @@ class Links:
             links += f',"grant":{{"href":{where}}}'
         return links + "}"
 
-    def package(self, document: bytes | str) -> str:
-        head = _package_head(document)
+    def _of_package(self, head: _PackageHead) -> str:
         return self._package_links[head.onboarding_state].replace(_HERE, head.id)
 
-    def onboarded_package(self, document: bytes | str) -> str:
+    def _of_onboarded_package(self, head: _PackageHead) -> str:
         """By its VNFD, unless the caller did not want to know that."""
-        head = _package_head(document)
         if head.vnfd_id is None:
-            return self.package(document)
+            return self._of_package(head)
         return self._onboarded_links.replace(_HERE, quote(head.vnfd_id, safe=""))
-
-    def vim(self, document: bytes | str) -> str:
-        return self._vim_links.replace(_HERE, _head(document).id)
 
 
 def linked(document: bytes, links: str) -> bytes:

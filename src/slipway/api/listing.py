@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
 from litestar.response.base import ASGIResponse
 from sqlalchemy import Connection, Table
 
+from slipway.api.links import LinksOf
 from slipway.api.replies import json_reply
 from slipway.api.routing import LIST_PARAMETERS, AnyRequest, caller_of, read_query
 from slipway.api.selectors import Selection, select
@@ -53,7 +54,7 @@ class Listing:
         page_size: int,
         table: Table,
         url: str,
-        links: Callable[[str], str],
+        links: LinksOf[Any],
         left_out: tuple[str, ...] = (),
         always: tuple[Filter, ...] = (),
     ) -> None:
@@ -94,7 +95,8 @@ class Listing:
     def _joined(self, connection: Connection, page: Page, selection: Selection) -> bytes:
         links = self._links
         if not selection.cuts and _MARK not in page.text:
-            whole = ",".join([f'{item[:-1]},"_links":{links(item)}}}' for item in page.items])
+            each = links.each(f"[{page.text}]")
+            whole = ",".join([f'{item[:-1]},"_links":{own}}}' for item, own in zip(page.items, each, strict=True)])
             return b"[%s]" % whole.encode()
         parts = []
         for item in page.items:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from slipway.api.answers import ACCEPTED, json_of, page_of, resource
 from slipway.api.bodies import Body
-from slipway.api.links import linked
+from slipway.api.links import Head, LinksOf, linked
 from slipway.api.listing import Listing, Wish
 from slipway.api.replies import empty_reply, json_reply
 from slipway.api.routing import DELETE, GET, LIST_PARAMETERS, POST, AnyRequest, caller_of, route
@@ -58,6 +58,7 @@ class Subscriptions:
         self._path = f"/{interface}/subscriptions"
         self._url = services.base_url.rstrip("/") + self._path
         self._body = Body(REQUESTS[interface])
+        self._links_of = LinksOf(Head, self._links_to)
         self._list = OfInterface(services, interface, self._url, self._links_of)
 
     def routes(self) -> list[HTTPRouteHandler]:
@@ -95,13 +96,8 @@ class Subscriptions:
         document = msgspec.json.encode({name: value for name, value in whole.items() if name not in hidden})
         return json_reply(linked(document, self._links_of(document)), status, headers)
 
-    def _links_of(self, document: bytes | str) -> str:
-        found = msgspec.json.decode(document, type=_Head)
-        return msgspec.json.encode({"self": {"href": f"{self._url}/{found.id}"}}).decode()
-
-
-class _Head(msgspec.Struct):
-    id: str
+    def _links_to(self, head: Head) -> str:
+        return msgspec.json.encode({"self": {"href": f"{self._url}/{head.id}"}}).decode()
 
 
 class OfInterface(Listing):

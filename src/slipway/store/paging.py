@@ -10,10 +10,11 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, Table, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, func, literal, select, tuple_
 
 from slipway.model.errors import BadRequest
 from slipway.store.filters import Filter, render
@@ -26,15 +27,12 @@ _DIGEST_SIZE = 9
 
 
 class Page(msgspec.Struct, frozen=True):
-    """`text` is the documents as a JSON array has them inside; `next_marker` is None on the last page."""
+    """`text` is the documents as a JSON array has them inside, `items` each of them; `next_marker` is None on the last
+    page."""
 
     text: str
+    items: list[str]
     next_marker: str | None = None
-
-    @property
-    def items(self) -> list[str]:
-        """One document each. No document has a line break in it: JSON writes them otherwise."""
-        return self.text.split(BETWEEN) if self.text else []
 
 
 class _Identified(msgspec.Struct):
@@ -58,36 +56,48 @@ def list_documents(
     resource = RESOURCES[table.name]
     if limit is not None and not 1 <= limit <= LARGEST:
         raise BadRequest(f"A page can have 1 to {LARGEST} entries, not {limit}.")
-    rows = select(resource.document(connection.dialect, tuple(without)).label("document"))
-    rows = rows.order_by(*(column.desc() if resource.newest_first else column.asc() for column in _key(resource)))
-    if project is not None:
-        rows = rows.where(_of_project(connection, table, project))
-    if (fits := condition(resource, filters, connection.dialect)) is not None:
-        rows = rows.where(fits)
+    wanted = (table.name, connection.dialect.name, tuple(without), project is not None, limit is not None)
     purpose = f"{table.name} {render(filters)}"
-    if marker is not None:
-        rows = rows.where(_after(resource, _read(marker, purpose)))
-    if limit is None:
-        return Page(_text(connection, rows))
-    text = _text(connection, rows.limit(limit))
-    if text.count(BETWEEN) + 1 < limit or not text:
-        return Page(text)
-    last = _place_of(connection, resource, text.rpartition(BETWEEN)[2])
-    more = connection.execute(rows.where(_after(resource, last)).limit(1)).first() is not None
-    return Page(text, _write(*last, purpose) if more else None)
+    if filters or marker is not None:
+        rows = _rows(*wanted)
+        if (fits := condition(resource, filters, connection.dialect)) is not None:
+            rows = rows.where(fits)
+        if marker is not None:
+            rows = rows.where(_after(resource, _read(marker, purpose)))
+        query = _put_together(rows, connection.dialect.name)
+    else:
+        query = _whole_list(*wanted)
+    # One more than the page has says whether there is another page.
+    text = connection.scalar(query, {"project": project, "limit": (limit or 0) + 1}) or ""
+    items = text.split(BETWEEN) if text else []  # no document has a line break in it: JSON writes them otherwise
+    if limit is None or len(items) <= limit:
+        return Page(text, items)
+    text = text[: -len(items.pop()) - len(BETWEEN)]
+    return Page(text, items, _write(*_place_of(connection, resource, items[-1]), purpose))
 
 
-def _of_project(connection: Connection, table: Table, project: str) -> ColumnElement[bool]:
-    """SQLite has no statistics, and would rather read all of a project in order than sort what a filter finds."""
-    own: ColumnElement[bool] = table.c.project == project
-    return func.likely(own) if connection.dialect.name == "sqlite" else own
+@lru_cache
+def _whole_list(name: str, dialect: str, without: tuple[str, ...], in_project: bool, paged: bool) -> Select[Any]:
+    """Kept: to build the statement takes longer than to run it."""
+    return _put_together(_rows(name, dialect, without, in_project, paged), dialect)
 
 
-def _text(connection: Connection, rows: Select[Any]) -> str:
-    """All documents, put together by the database: a thousand rows would cost Python a thousand turns."""
+def _rows(name: str, dialect: str, without: tuple[str, ...], in_project: bool, paged: bool) -> Select[Any]:
+    resource = RESOURCES[name]
+    rows = select(resource.document(dialect, without).label("document"))
+    rows = rows.order_by(*(column.desc() if resource.newest_first else column.asc() for column in _key(resource)))
+    if in_project:
+        own: ColumnElement[bool] = resource.table.c.project == bindparam("project")
+        # SQLite has no statistics, and would rather read all of a project in order than sort what a filter finds.
+        rows = rows.where(func.likely(own) if dialect == "sqlite" else own)
+    return rows.limit(bindparam("limit")) if paged else rows
+
+
+def _put_together(rows: Select[Any], dialect: str) -> Select[Any]:
+    """All documents as one text: a thousand rows would cost Python a thousand turns."""
     inner = rows.subquery()
-    joined = func.group_concat if connection.dialect.name == "sqlite" else func.string_agg
-    return connection.scalar(select(joined(inner.c.document, BETWEEN))) or ""
+    joined = func.group_concat if dialect == "sqlite" else func.string_agg
+    return select(joined(inner.c.document, BETWEEN))
 
 
 def _key(resource: Resource) -> tuple[ColumnElement[Any], ColumnElement[Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from sqlalchemy import JSON, ColumnElement, Dialect, Table, Text, case, cast, func, literal, type_coerce
+from sqlalchemy import JSON, ColumnElement, Table, Text, case, cast, func, literal, type_coerce
 
 from slipway.model.attributes import Attribute, attributes_of
 from slipway.model.instance import VnfInstance
@@ -33,12 +33,12 @@ class Resource(msgspec.Struct, frozen=True):
     def attributes(self) -> Attribute:
         return attributes_of(self.kind)
 
-    def document(self, dialect: Dialect, without: tuple[str, ...] = ()) -> ColumnElement[str]:
+    def document(self, dialect: str, without: tuple[str, ...] = ()) -> ColumnElement[str]:
         """The document as JSON text, less some of its top-level attributes: nobody in Python looks into it."""
         if without and without == getattr(self.kind, "details", None):
             return cast(self.table.c.summary, Text)
         doc = self.table.c.doc
-        if dialect.name == "postgresql":
+        if dialect == "postgresql":
             binary: ColumnElement[Any] = type_coerce(doc, JSON)
             if self.table is packages:
                 usage = func.jsonb_build_object(literal("usageState", Text), cast(USAGE_STATE, Text))
