@@ -19,7 +19,7 @@ PACKAGES = "/vnfpkgm/v1/vnf_packages"
 ONBOARDED_PACKAGES = "/vnfpkgm/v1/onboarded_vnf_packages"
 VIMS = "/slipway/v1/vims"
 
-_HERE = "\x00"  # JSON text never holds it: in a template it stands for the id
+_HERE = "\x00"  # JSON text never holds it: it stands for the id
 
 
 class Head(msgspec.Struct, rename="camel"):
@@ -67,16 +67,15 @@ class LinksOf(Generic[H]):
     """The links of documents of one kind, each as a JSON object."""
 
     def __init__(self, head: type[H], written: Callable[[H], str]) -> None:
-        self._head = msgspec.json.Decoder(head).decode
-        self._heads = msgspec.json.Decoder(list[head]).decode  # type: ignore[valid-type]
+        self._heads = msgspec.json.Decoder(head)
         self._written = written
 
     def __call__(self, document: bytes | str) -> str:
-        return self._written(self._head(document))
+        return self._written(self._heads.decode(document))
 
     def each(self, documents: str) -> list[str]:
-        """Those of all documents of a JSON array, which is read once."""
-        return [self._written(head) for head in self._heads(documents)]
+        """Those of many documents, one a line."""
+        return [self._written(head) for head in self._heads.decode_lines(documents)]
 
 
 class Links:
@@ -121,13 +120,13 @@ class Links:
         self.operation = LinksOf(_OperationHead, self._of_operation)
         self.package = LinksOf(_PackageHead, self._of_package)
         self.onboarded_package = LinksOf(_PackageHead, self._of_onboarded_package)
-        self.vim = LinksOf(Head, lambda head: vim_links.replace(_HERE, head.id))
+        self.vim = LinksOf(Head, lambda head: head.id.join(vim_links))
 
     def _of_instance(self, head: _InstanceHead) -> str:
-        return self._instance_links[head.instantiation_state].replace(_HERE, head.id)
+        return head.id.join(self._instance_links[head.instantiation_state])
 
     def _of_operation(self, head: _OperationHead) -> str:
-        own = self._operation_links[head.operation_state].replace(_HERE, head.id)
+        own = head.id.join(self._operation_links[head.operation_state])
         links = f'{own[:-1]},"vnfInstance":{{"href":"{self.instances}/{head.vnf_instance_id}"}}'
         if head.grant_id and self._grants:
             where = json.dumps(f"{self._grants}/{quote(head.grant_id, safe='')}")
@@ -135,13 +134,13 @@ class Links:
         return links + "}"
 
     def _of_package(self, head: _PackageHead) -> str:
-        return self._package_links[head.onboarding_state].replace(_HERE, head.id)
+        return head.id.join(self._package_links[head.onboarding_state])
 
     def _of_onboarded_package(self, head: _PackageHead) -> str:
         """By its VNFD, unless the caller did not want to know that."""
         if head.vnfd_id is None:
             return self._of_package(head)
-        return self._onboarded_links.replace(_HERE, quote(head.vnfd_id, safe=""))
+        return quote(head.vnfd_id, safe="").join(self._onboarded_links)
 
 
 def linked(document: bytes, links: str) -> bytes:
@@ -149,6 +148,7 @@ def linked(document: bytes, links: str) -> bytes:
     return b'%s,"_links":%s}' % (document[:-1], links.encode())
 
 
-def _template(collection: str, relations: dict[str, str]) -> str:
+def _template(collection: str, relations: dict[str, str]) -> list[str]:
+    """The pieces of the JSON text that an id stands between."""
     links = {name: {"href": f"{collection}/{_HERE}{suffix}"} for name, suffix in relations.items()}
-    return json.dumps(links, separators=(",", ":"), ensure_ascii=False).replace("\\u0000", _HERE)
+    return json.dumps(links, separators=(",", ":"), ensure_ascii=False).split("\\u0000")

@@ -95,9 +95,9 @@ class Listing:
     def _joined(self, connection: Connection, page: Page, selection: Selection) -> bytes:
         links = self._links
         if not selection.cuts and _MARK not in page.text:
-            each = links.each(f"[{page.text}]")
-            whole = ",".join([f'{item[:-1]},"_links":{own}}}' for item, own in zip(page.items, each, strict=True)])
-            return b"[%s]" % whole.encode()
+            each = zip(page.items, links.each(page.text), strict=True)
+            parts = ["[", ",".join([f'{item[:-1]},"_links":{own}}}' for item, own in each]), "]"]
+            return "".join(parts).encode()
         parts = []
         for item in page.items:
             document = _encode(selection.cut(redact(_decode(item)))).decode()

@@ -22,13 +22,12 @@ from slipway.store.query import condition
 from slipway.store.resources import RESOURCES, Resource
 
 LARGEST = 10_000
-BETWEEN = ",\n"
+BETWEEN = "\n"  # no document has a line break in it: JSON writes them otherwise
 _DIGEST_SIZE = 9
 
 
 class Page(msgspec.Struct, frozen=True):
-    """`text` is the documents as a JSON array has them inside, `items` each of them; `next_marker` is None on the last
-    page."""
+    """`text` is the documents, one a line, and `items` each of them; `next_marker` is None on the last page."""
 
     text: str
     items: list[str]
@@ -69,7 +68,7 @@ def list_documents(
         query = _whole_list(*wanted)
     # One more than the page has says whether there is another page.
     text = connection.scalar(query, {"project": project, "limit": (limit or 0) + 1}) or ""
-    items = text.split(BETWEEN) if text else []  # no document has a line break in it: JSON writes them otherwise
+    items = text.split(BETWEEN) if text else []
     if limit is None or len(items) <= limit:
         return Page(text, items)
     text = text[: -len(items.pop()) - len(BETWEEN)]
