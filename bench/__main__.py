@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import by_hand, clusters, figures, lifecycle, notifications, onboarding
+from bench import by_hand, clusters, figures, growth, lifecycle, notifications, onboarding
 from bench.figures import Figure
 from bench.history import write_history
 from bench.load import rate, request
@@ -125,6 +125,7 @@ def main() -> None:
         growing_clusters(place)
         many_clusters(place)
         real_clusters(place)
+        growth.table(place)
         with serving(place / "history"):
             pass
         write_history(place / "history")

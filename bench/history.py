@@ -1,4 +1,4 @@
-"""A long history to list: operations written straight into the store, as many as years of work leave."""
+"""A long history: instances and operations written straight into the store, as many as years of work leave."""
 
 from __future__ import annotations
 
@@ -8,32 +8,54 @@ from pathlib import Path
 
 from sqlalchemy import Connection, insert
 
+from slipway.model.access import DEFAULT_PROJECT
+from slipway.model.instance import Instance, InstantiationState, VnfInstance
 from slipway.model.operation import Operation, OperationType, State
 from slipway.settings import load_settings
+from slipway.store import instances
 from slipway.store.database import Database
 from slipway.store.summary import summary
 from slipway.store.tables import operations
 
+BEGAN = datetime(2020, 1, 1, tzinfo=UTC)
+INSTANCES, OPERATIONS = 10_000, 50_000
 
-def write_history(data_dir: Path, count: int = 50_000) -> None:
+
+def write_history(data_dir: Path) -> None:
     """The server must not be running."""
     database = Database(load_settings(overrides={"data_dir": data_dir}, environment={}).database)
-    database.write_now(_write, count)
+    database.write_now(_write)
     database.close()
 
 
-def _write(connection: Connection, count: int) -> None:
-    began = datetime(2020, 1, 1, tzinfo=UTC)
-    for start in range(0, count, 1000):
-        connection.execute(
-            insert(operations), [_row(began + timedelta(minutes=number)) for number in range(start, start + 1000)]
-        )
+def _write(connection: Connection) -> None:
+    ids = [str(uuid.uuid4()) for _ in range(INSTANCES)]
+    for number, instance_id in enumerate(ids):
+        instances.insert(connection, _instance(instance_id, BEGAN + timedelta(minutes=number)))
+    for start in range(0, OPERATIONS, 1000):
+        numbers = range(start, start + 1000)
+        rows = [_row(ids[number % INSTANCES], BEGAN + timedelta(minutes=number)) for number in numbers]
+        connection.execute(insert(operations), rows)
 
 
-def _row(moment: datetime) -> dict[str, object]:
+def _instance(instance_id: str, moment: datetime) -> Instance:
+    vnf = VnfInstance(
+        id=instance_id,
+        vnf_instance_name=f"cluster-{instance_id[:8]}",
+        vnfd_id="6b1a5d0e-0000-4f0a-9d57-1f5c2c7d8e10",
+        vnf_provider="Slipway",
+        vnf_product_name="Sample cluster",
+        vnf_software_version="1.0",
+        vnfd_version="1.0",
+        instantiation_state=InstantiationState.NOT_INSTANTIATED,  # with as many links as new ones have
+    )
+    return Instance(vnf=vnf, created_at=moment)
+
+
+def _row(instance_id: str, moment: datetime) -> dict[str, object]:
     operation = Operation(
         id=str(uuid.uuid4()),
-        vnf_instance_id=str(uuid.uuid4()),
+        vnf_instance_id=instance_id,
         operation=OperationType.SCALE,
         operation_state=State.COMPLETED,
         state_entered_time=moment,
@@ -44,6 +66,7 @@ def _row(moment: datetime) -> dict[str, object]:
     )
     return {
         "id": operation.id,
+        "project": DEFAULT_PROJECT,
         "instance_id": operation.vnf_instance_id,
         "operation": operation.operation.value,
         "state": operation.operation_state.value,

@@ -93,7 +93,8 @@ async def used(rig: Rig) -> dict[str | None, bool]:
 
 
 async def disable(rig: Rig, vnfd_id: str) -> str:
-    package = await rig.slipway.database.read(packages.get_by_vnfd, vnfd_id)
+    package_id = await rig.slipway.database.read(packages.id_of, vnfd_id)
+    package = await rig.slipway.database.read(packages.get, package_id)
     disabled = msgspec.structs.replace(package, operational_state=OperationalState.DISABLED)
     await rig.slipway.database.write(packages.update, disabled)
     return package.id

@@ -196,10 +196,10 @@ class Interpreter:
         return saved
 
     def _note(self, connection: DatabaseConnection, record: StepRecord) -> None:
-        operation = operations.fenced(connection, self._operation.id, self._held.epoch).operation
+        operations.fence(connection, self._operation.id, self._held.epoch)
         if record.outcome is not None:
-            record = replace(record, outcome=self._lifecycle.seal(connection, operation, record.outcome))
-        steps.note(connection, operation.id, record)
+            record = replace(record, outcome=self._lifecycle.seal(connection, self._operation, record.outcome))
+        steps.note(connection, self._operation.id, record)
 
     def _remember(self, record: StepRecord) -> None:
         for machine in record.outcome.machines if record.outcome else ():

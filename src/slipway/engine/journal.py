@@ -66,11 +66,22 @@ class Journal:
         wait = 0.05
         while True:
             try:
+                if len(writes) == 1:
+                    return [await self._alone(writes[0])]
                 return await self._database.write(_each_apart, writes)
             except DATABASE_AWAY as error:
                 log.warning("the database does not answer, trying again: %s", error.orig)
                 await asyncio.sleep(wait)
                 wait = min(2 * wait, LONGEST_WAIT)
+
+    async def _alone(self, write: Write) -> Any:
+        """With the transaction for itself it needs no savepoint."""
+        try:
+            return await self._database.write(write)
+        except DATABASE_AWAY:
+            raise
+        except Exception as error:  # noqa: BLE001 - an edge, as below
+            return error
 
 
 def _each_apart(connection: Connection, writes: list[Write]) -> list[Any]:

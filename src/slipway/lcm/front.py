@@ -133,8 +133,7 @@ class Lcm:
             self._bell.wake()
 
     def _create(self, connection: Connection, request: CreateRequest, project: str) -> Instance:
-        packages.get_by_vnfd(connection, request.vnfd_id, hold=True, project=project)
-        descriptor = packages.descriptor(connection, request.vnfd_id, project)
+        descriptor = packages.usable(connection, request.vnfd_id, hold=True, project=project)
         instance_id = str(uuid.uuid4())
         metadata = self._vault.hide(connection, instance_id, request.metadata, self._secret_names)
         instance = Instance(
@@ -220,7 +219,7 @@ def _new_situation(
     if isinstance(request, ModifyRequest):
         check_named(connection, request.vim_connection_info, instance.project)
     if isinstance(request, ChangePackageRequest | ModifyRequest) and isinstance(request.vnfd_id, str):
-        packages.get_by_vnfd(connection, request.vnfd_id, hold=hold, project=instance.project)
+        packages.usable(connection, request.vnfd_id, hold=hold, project=instance.project)
     return situation_of(connection, kind, request, instance)
 
 

@@ -164,7 +164,7 @@ def situation_of(
     vnfd_id = instance.vnf.vnfd_id
     if isinstance(request, ChangePackageRequest | ModifyRequest) and isinstance(request.vnfd_id, str):
         vnfd_id = request.vnfd_id
-    descriptor = packages.descriptor(connection, vnfd_id, instance.project)
+    descriptor, files = packages.contents(connection, vnfd_id, instance.project)
     info = instance.vnf.instantiated_vnf_info
     if isinstance(request, InstantiateRequest):
         flavour = descriptor.flavour(request.flavour_id)
@@ -172,7 +172,6 @@ def situation_of(
         flavour = _same_flavour(descriptor, info.flavour_id)
     else:
         flavour = next(iter(descriptor.flavours.values()))
-    files = packages.files(connection, vnfd_id, instance.project)
     return Situation(operation, request, instance, descriptor, flavour, Found(), files)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from slipway.model.errors import BadRequest
@@ -91,7 +92,7 @@ def find_secrets(document: Any, names: Iterable[str] = ()) -> tuple[Path, ...]:
 
 def replace_secrets(document: Any, replacement: Callable[[Path, Any], Any], names: Iterable[str] = ()) -> Any:
     """A copy with `replacement(path, value)` where a secret was. A list or mapping goes as a whole."""
-    return _Search(replacement, _Names((*SECRET_NAMES, *names))).within(document, ())
+    return _Search(replacement, _known_names(tuple(names))).within(document, ())
 
 
 def replace_references(document: Any, value_of: Callable[[str], Any]) -> Any:
@@ -114,6 +115,11 @@ class _Names:
     def __contains__(self, key: object) -> bool:
         plain = _plain(str(key))
         return plain in self._whole or plain.endswith(self._endings)
+
+
+@lru_cache
+def _known_names(more: tuple[str, ...]) -> _Names:
+    return _Names((*SECRET_NAMES, *more))
 
 
 class _Search:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Text, bindparam, cast, select
+from sqlalchemy import Connection, Select, Text, bindparam, cast, select
 
 from slipway.model.errors import NotFound, PreconditionFailed
 from slipway.model.instance import Instance
@@ -18,23 +18,34 @@ _WHOLE = select(
     instances.c.doc, instances.c.project, instances.c.version, instances.c.created_at, instances.c.parameters
 )
 _ONE = _WHOLE.where(instances.c.id == bindparam("wanted"))
+_HELD = _ONE.with_for_update()
+_INSERT = instances.insert()
+_UPDATE = (
+    instances.update()
+    .where(instances.c.id == bindparam("wanted"))
+    .values({name: bindparam(name) for name in ("name", "vnfd_id", "state", "doc", "summary", "parameters")})
+    .values(version=instances.c.version + 1)
+    .returning(instances.c.version)
+)
 _STORED = RowByKey(instances.c.id, cast(instances.c.doc, Text), instances.c.version)
 
 
 def insert(connection: Connection, instance: Instance) -> None:
-    connection.execute(
-        instances.insert().values(
-            id=instance.vnf.id,
-            project=instance.project,
-            version=instance.version,
-            created_at=instance.created_at.timestamp(),
-            **_changeable(instance),
-        )
-    )
+    fixed = {
+        "id": instance.vnf.id,
+        "project": instance.project,
+        "version": instance.version,
+        "created_at": instance.created_at.timestamp(),
+    }
+    connection.execute(_INSERT, fixed | _changeable(instance))
 
 
 def get(connection: Connection, instance_id: str) -> Instance:
-    row = connection.execute(_ONE, {"wanted": instance_id}).one_or_none()
+    return _one(connection, _ONE, instance_id)
+
+
+def _one(connection: Connection, query: Select[Any], instance_id: str) -> Instance:
+    row = connection.execute(query, {"wanted": instance_id}).one_or_none()
     if row is None:
         raise _not_found(instance_id)
     return _instance(row)
@@ -51,17 +62,13 @@ def stored(connection: Connection, instance_id: str) -> tuple[str, int]:
 
 def hold(connection: Connection, instance_id: str) -> Instance:
     """Read an instance that nobody else changes or deletes until the transaction ends."""
-    connection.execute(select(instances.c.id).where(instances.c.id == instance_id).with_for_update())
-    return get(connection, instance_id)
+    return _one(connection, _HELD, instance_id)
 
 
 def update(connection: Connection, instance: Instance, expected_version: int | None = None) -> Instance:
     """Store it and return it with its new version. With `expected_version`, only if nobody changed it since."""
-    change = instances.update().where(instances.c.id == instance.vnf.id)
-    if expected_version is not None:
-        change = change.where(instances.c.version == expected_version)
-    change = change.values(version=instances.c.version + 1, **_changeable(instance))
-    version = connection.scalar(change.returning(instances.c.version))
+    change = _UPDATE if expected_version is None else _UPDATE.where(instances.c.version == expected_version)
+    version = connection.scalar(change, {"wanted": instance.vnf.id} | _changeable(instance))
     if version is None:
         now = get(connection, instance.vnf.id).version
         raise PreconditionFailed(

@@ -16,12 +16,11 @@ from sqlalchemy import (
     bindparam,
     cast,
     exists,
-    insert,
     or_,
     select,
     update,
 )
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.dialects import postgresql, sqlite
 
 from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.errors import Conflict, LeaseLost, NotFound
@@ -34,6 +33,28 @@ from slipway.store.summary import summary
 from slipway.store.tables import HOLDS_INSTANCE, IS_RUNNING, operations, workers
 
 _ONE = select(operations.c.doc).where(operations.c.id == bindparam("wanted"))
+_UNLESS_HELD = {
+    "sqlite": sqlite.insert(operations).on_conflict_do_nothing().returning(operations.c.id),
+    "postgresql": postgresql.insert(operations).on_conflict_do_nothing().returning(operations.c.id),
+}
+_FENCED = (
+    select(operations.c.doc, operations.c.vim, operations.c.planned)
+    .where(operations.c.id == bindparam("wanted"), operations.c.epoch == bindparam("held"))
+    .with_for_update()
+)
+_FENCE = _FENCED.with_only_columns(operations.c.id)
+_SAVE = (
+    update(operations)
+    .where(operations.c.id == bindparam("wanted"))
+    .values({name: bindparam(name) for name in ("state", "doc", "summary")})
+)
+_VIM = select(operations.c.vim).where(operations.c.id == bindparam("wanted"))
+_PLANNED = update(operations).where(operations.c.id == bindparam("wanted")).values(planned=True)
+_CLAIM = (
+    update(operations)
+    .where(operations.c.id == bindparam("wanted"))
+    .values(worker_id=bindparam("by"), epoch=bindparam("next"))
+)
 _STORED = RowByKey(operations.c.id, cast(operations.c.doc, Text))
 
 
@@ -51,26 +72,24 @@ def accept(
     connection: Connection, operation: Operation, vim: VimConnectionInfo | None, project: str = DEFAULT_PROJECT
 ) -> None:
     """Begin an operation, or Conflict when the instance has one that has not ended. The database decides which."""
-    try:
-        with connection.begin_nested():
-            connection.execute(
-                insert(operations),
-                {
-                    "id": operation.id,
-                    "project": project,
-                    "instance_id": operation.vnf_instance_id,
-                    "operation": operation.operation.value,
-                    "state": operation.operation_state.value,
-                    "started_at": operation.start_time.timestamp(),
-                    "doc": operation,
-                    "summary": summary(operation),
-                    "vim": vim,
-                    "planned": False,
-                    "epoch": 1,
-                },
-            )
-    except IntegrityError:
-        raise Conflict(_what_holds(connection, operation.vnf_instance_id)) from None
+    accepted = connection.scalar(
+        _UNLESS_HELD[connection.dialect.name],
+        {
+            "id": operation.id,
+            "project": project,
+            "instance_id": operation.vnf_instance_id,
+            "operation": operation.operation.value,
+            "state": operation.operation_state.value,
+            "started_at": operation.start_time.timestamp(),
+            "doc": operation,
+            "summary": summary(operation),
+            "vim": vim,
+            "planned": False,
+            "epoch": 1,
+        },
+    )
+    if accepted is None:
+        raise Conflict(_what_holds(connection, operation.vnf_instance_id))
 
 
 def _what_holds(connection: Connection, instance_id: str) -> str:
@@ -121,7 +140,7 @@ def project_of(connection: Connection, operation_id: str) -> str:
 
 
 def vim_of(connection: Connection, operation_id: str) -> VimConnectionInfo | None:
-    vim: VimConnectionInfo | None = connection.scalar(select(operations.c.vim).where(operations.c.id == operation_id))
+    vim: VimConnectionInfo | None = connection.scalar(_VIM, {"wanted": operation_id})
     return vim
 
 
@@ -154,11 +173,8 @@ def held_by(connection: Connection, instance_id: str) -> bool:
 
 def save(connection: Connection, operation: Operation) -> None:
     """Write the operation as it now is."""
-    connection.execute(
-        update(operations)
-        .where(operations.c.id == operation.id)
-        .values(state=operation.operation_state.value, doc=operation, summary=summary(operation))
-    )
+    state = operation.operation_state.value
+    connection.execute(_SAVE, {"wanted": operation.id, "state": state, "doc": operation, "summary": summary(operation)})
 
 
 def hand_over(connection: Connection, operation_id: str) -> None:
@@ -181,19 +197,25 @@ def ask_cancel(connection: Connection, operation: Operation, mode: CancelMode) -
 
 
 def mark_planned(connection: Connection, operation_id: str) -> None:
-    connection.execute(update(operations).where(operations.c.id == operation_id).values(planned=True))
+    connection.execute(_PLANNED, {"wanted": operation_id})
 
 
 def fenced(connection: Connection, operation_id: str, epoch: int) -> Held:
     """The operation, locked for this transaction, or LeaseLost when another worker has claimed it since."""
-    row = connection.execute(
-        select(operations.c.doc, operations.c.vim, operations.c.planned)
-        .where(operations.c.id == operation_id, operations.c.epoch == epoch)
-        .with_for_update()
-    ).first()
+    row = connection.execute(_FENCED, {"wanted": operation_id, "held": epoch}).first()
     if row is None:
-        raise LeaseLost(f"Operation {operation_id} belongs to another worker now.")
+        raise _lost(operation_id)
     return Held(row.doc, row.vim, row.planned, epoch)
+
+
+def fence(connection: Connection, operation_id: str, epoch: int) -> None:
+    """The same for who needs no more than the lock."""
+    if connection.execute(_FENCE, {"wanted": operation_id, "held": epoch}).first() is None:
+        raise _lost(operation_id)
+
+
+def _lost(operation_id: str) -> LeaseLost:
+    return LeaseLost(f"Operation {operation_id} belongs to another worker now.")
 
 
 def _claimable(worker_id: str, running: Collection[str], *, orphans: bool) -> ColumnElement[bool]:
@@ -220,10 +242,8 @@ def claim(connection: Connection, worker_id: str, running: Collection[str], limi
         .limit(limit)
         .with_for_update(skip_locked=True)
     ).all()
-    for row in rows:
-        connection.execute(
-            update(operations).where(operations.c.id == row.id).values(worker_id=worker_id, epoch=row.epoch + 1)
-        )
+    if rows:
+        connection.execute(_CLAIM, [{"wanted": row.id, "by": worker_id, "next": row.epoch + 1} for row in rows])
     return [Held(row.doc, row.vim, row.planned, row.epoch + 1) for row in rows]
 
 

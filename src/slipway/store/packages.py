@@ -6,7 +6,18 @@ from collections.abc import Collection
 from typing import Any
 
 import msgspec
-from sqlalchemy import JSON, ColumnElement, Connection, ScalarSelect, and_, exists, or_, select, type_coerce
+from sqlalchemy import (
+    JSON,
+    ColumnElement,
+    Connection,
+    ScalarSelect,
+    and_,
+    bindparam,
+    exists,
+    or_,
+    select,
+    type_coerce,
+)
 from sqlalchemy.exc import IntegrityError
 
 from slipway.model.access import DEFAULT_PROJECT
@@ -27,6 +38,10 @@ IN_USE: ColumnElement[bool] = or_(
 )
 
 _WHOLE = select(packages.c.doc, IN_USE.label("in_use"))
+
+_THIS = and_(packages.c.vnfd_id == bindparam("vnfd"), packages.c.project == bindparam("in_project"))
+_CONTENTS = select(packages.c.doc, packages.c.descriptor).where(_THIS)
+_HELD = _CONTENTS.with_for_update(read=True, of=packages)
 
 
 def insert(
@@ -57,31 +72,25 @@ def get(connection: Connection, package_id: str, project: str | None = None) -> 
     return _package(row)
 
 
-def get_by_vnfd(connection: Connection, vnfd_id: str, hold: bool = False, project: str = DEFAULT_PROJECT) -> VnfPackage:
-    """The package to make instances from: onboarded and enabled. `hold` it against deletion while you make one."""
-    query = _WHOLE.where(_of(vnfd_id, project))
-    row = connection.execute(query.with_for_update(read=True, of=packages) if hold else query).one_or_none()
+def usable(connection: Connection, vnfd_id: str, hold: bool = False, project: str = DEFAULT_PROJECT) -> Descriptor:
+    """The VNFD to make instances from: onboarded and enabled. `hold` it against deletion while you make one."""
+    row = connection.execute(_HELD if hold else _CONTENTS, _named(vnfd_id, project)).one_or_none()
     if row is None or row.doc.onboarding_state is not OnboardingState.ONBOARDED:
         raise Unprocessable(f"vnfdId: no onboarded VNF package has the VNFD {vnfd_id!r}. Upload one first.")
-    package = _package(row)
-    if package.operational_state is not OperationalState.ENABLED:
-        raise Unprocessable(f"vnfdId: VNF package {package.id} with the VNFD {vnfd_id!r} is DISABLED. Enable it first.")
-    return package
+    if row.doc.operational_state is not OperationalState.ENABLED:
+        raise Unprocessable(f"vnfdId: VNF package {row.doc.id} with the VNFD {vnfd_id!r} is DISABLED. Enable it first.")
+    descriptor: Descriptor = row.descriptor
+    return descriptor
 
 
-def descriptor(connection: Connection, vnfd_id: str, project: str = DEFAULT_PROJECT) -> Descriptor:
-    """The VNFD as planners need it. Disabled packages have one, too: their instances live on."""
-    found: Descriptor | None = connection.scalar(select(packages.c.descriptor).where(_of(vnfd_id, project)))
-    if found is None:
+def contents(connection: Connection, vnfd_id: str, project: str = DEFAULT_PROJECT) -> tuple[Descriptor, frozenset[str]]:
+    """The VNFD as planners need it, and the files that parameters may name. Disabled packages have them, too: their
+    instances live on."""
+    row = connection.execute(_CONTENTS, _named(vnfd_id, project)).one_or_none()
+    if row is None or row.descriptor is None:
         raise NotFound(f"No onboarded VNF package has the VNFD {vnfd_id!r}.")
-    return found
-
-
-def files(connection: Connection, vnfd_id: str, project: str = DEFAULT_PROJECT) -> frozenset[str]:
-    """The files of a package that parameters may name. Of a disabled one, too."""
-    found: VnfPackage | None = connection.scalar(select(packages.c.doc).where(_of(vnfd_id, project)))
-    artifacts = found.additional_artifacts if found else ()
-    return frozenset(artifact.artifact_path for artifact in artifacts if not artifact.is_outside)
+    files = (one.artifact_path for one in row.doc.additional_artifacts if not one.is_outside)
+    return row.descriptor, frozenset(files)
 
 
 def project_of(connection: Connection, package_id: str) -> str:
@@ -91,7 +100,7 @@ def project_of(connection: Connection, package_id: str) -> str:
 
 def id_of(connection: Connection, vnfd_id: str, project: str = DEFAULT_PROJECT) -> str:
     """Of a disabled package, too: its instances live on."""
-    found: str | None = connection.scalar(select(packages.c.id).where(_of(vnfd_id, project)))
+    found: str | None = connection.scalar(select(packages.c.id).where(_THIS), _named(vnfd_id, project))
     if found is None:
         raise NotFound(f"No onboarded VNF package has the VNFD {vnfd_id!r}.")
     return found
@@ -164,8 +173,8 @@ def _not_found(package_id: str) -> NotFound:
     return NotFound(f"There is no VNF package {package_id}.")
 
 
-def _of(vnfd_id: str, project: str) -> ColumnElement[bool]:
-    return and_(packages.c.vnfd_id == vnfd_id, packages.c.project == project)
+def _named(vnfd_id: str, project: str) -> dict[str, str]:
+    return {"vnfd": vnfd_id, "in_project": project}
 
 
 def _project_of(package_id: str) -> ScalarSelect[str]:

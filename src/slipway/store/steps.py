@@ -17,6 +17,7 @@ _UPDATE = (
     .values({name: bindparam(name) for name in ("state", "attempt", "started_at", "ended_at", "error", "outcome")})
 )
 _SELECT = select(*(column for column in steps.c if column.name != "operation_id")).order_by(steps.c.position)
+_JOURNAL = _SELECT.where(steps.c.operation_id == bindparam("of"))
 
 
 def write_plan(connection: Connection, operation_id: str, plan: Plan) -> list[StepRecord]:
@@ -41,7 +42,7 @@ def write_plan(connection: Connection, operation_id: str, plan: Plan) -> list[St
 
 
 def journal(connection: Connection, operation_id: str) -> list[StepRecord]:
-    return [_record(row) for row in connection.execute(_SELECT.where(steps.c.operation_id == operation_id))]
+    return [_record(row) for row in connection.execute(_JOURNAL, {"of": operation_id})]
 
 
 def note(connection: Connection, operation_id: str, record: StepRecord) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, and_, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
 
 from slipway.model.clock import utcnow
 from slipway.model.errors import NotFound
@@ -17,6 +17,9 @@ from slipway.store.columns import database_now
 from slipway.store.tables import notifications, subscriptions
 
 _PENDING = select(func.count()).where(notifications.c.subscription_id == subscriptions.c.id).scalar_subquery()
+_OF_PROJECT = select(subscriptions.c.doc).where(
+    subscriptions.c.project == bindparam("of"), subscriptions.c.interface.in_(bindparam("wanted", expanding=True))
+)
 _WAITS = select(notifications.c.position).where(notifications.c.subscription_id == subscriptions.c.id).exists()
 _DUE = or_(subscriptions.c.retry_at.is_(None), subscriptions.c.retry_at <= database_now())
 
@@ -67,8 +70,7 @@ def get(connection: Connection, subscription_id: str, interface: Interface | Non
 
 def of_project(connection: Connection, project: str, interfaces: Collection[Interface]) -> list[Subscription]:
     wanted = [interface.value for interface in interfaces]
-    query = select(subscriptions.c.doc).where(subscriptions.c.project == project, subscriptions.c.interface.in_(wanted))
-    return list(connection.scalars(query))
+    return list(connection.scalars(_OF_PROJECT, {"of": project, "wanted": wanted}))
 
 
 def delete_one(connection: Connection, subscription_id: str, interface: Interface) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, bindparam, select
 from sqlalchemy.exc import IntegrityError
 
 from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.errors import Conflict, NotFound
 from slipway.model.vim import Vim
 from slipway.store.tables import vims
+
+_DEFAULT = select(vims.c.doc).where(vims.c.is_default, vims.c.project == bindparam("of"))
+_HELD = select(vims.c.id).where(vims.c.id == bindparam("wanted")).with_for_update()
 
 
 def insert(connection: Connection, vim: Vim) -> None:
@@ -47,7 +50,7 @@ def get_by_name(connection: Connection, name_or_id: str, project: str | None = N
 
 def hold(connection: Connection, vim_id: str) -> None:
     """Nobody removes the VIM until the transaction ends; NotFound when somebody just did."""
-    if connection.execute(select(vims.c.id).where(vims.c.id == vim_id).with_for_update()).first() is None:
+    if connection.execute(_HELD, {"wanted": vim_id}).first() is None:
         raise NotFound(f"There is no VIM {vim_id}.")
 
 
@@ -68,7 +71,7 @@ def matching(
 
 
 def default(connection: Connection, project: str = DEFAULT_PROJECT) -> Vim | None:
-    vim: Vim | None = connection.scalar(select(vims.c.doc).where(vims.c.is_default, vims.c.project == project))
+    vim: Vim | None = connection.scalar(_DEFAULT, {"of": project})
     return vim
 
 

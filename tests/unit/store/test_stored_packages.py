@@ -31,8 +31,8 @@ def test_a_package_gets_its_descriptor_later(database: Database, new_package: Ne
     onboarded = msgspec.structs.replace(package, vnfd_id="vnfd-1", onboarding_state=OnboardingState.ONBOARDED)
     assert database.write_now(packages.update, onboarded, DESCRIPTOR) == onboarded
     database.write_now(packages.update, onboarded)
-    assert database.read_now(packages.descriptor, "vnfd-1") == DESCRIPTOR
-    assert database.read_now(packages.get_by_vnfd, "vnfd-1") == onboarded
+    assert database.read_now(packages.usable, "vnfd-1") == DESCRIPTOR
+    assert database.read_now(packages.get, package.id) == onboarded
 
 
 def test_a_package_is_in_use_while_an_instance_is_made_from_it(
@@ -72,14 +72,14 @@ def test_two_packages_cannot_have_one_vnfd_and_the_other_is_named(database: Data
 
 def test_instances_are_made_only_from_onboarded_and_enabled_packages(database: Database, new_package: New) -> None:
     with pytest.raises(Unprocessable, match="no onboarded VNF package has the VNFD 'vnfd-1'"):
-        database.read_now(packages.get_by_vnfd, "vnfd-1")
+        database.read_now(packages.usable, "vnfd-1")
     with pytest.raises(NotFound, match="vnfd-1"):
-        database.read_now(packages.descriptor, "vnfd-1")
+        database.read_now(packages.contents, "vnfd-1")
     package = new_package(operational_state=OperationalState.DISABLED)
     database.write_now(packages.insert, package, DESCRIPTOR)
     with pytest.raises(Unprocessable, match=f"{package.id} with the VNFD 'vnfd-1' is DISABLED"):
-        database.read_now(packages.get_by_vnfd, "vnfd-1")
-    assert database.read_now(packages.descriptor, "vnfd-1") == DESCRIPTOR
+        database.read_now(packages.usable, "vnfd-1")
+    assert database.read_now(packages.contents, "vnfd-1") == (DESCRIPTOR, frozenset())
 
 
 def test_what_is_not_there_is_named(database: Database, new_package: New) -> None:
@@ -97,7 +97,7 @@ def test_a_package_that_is_held_to_make_an_instance_cannot_be_deleted_meanwhile(
     with ThreadPoolExecutor(1) as pool:
 
         def make(connection: Connection) -> Future[None]:
-            packages.get_by_vnfd(connection, "vnfd-1", hold=True)
+            packages.usable(connection, "vnfd-1", hold=True)
             deletion = pool.submit(database.write_now, packages.delete, package.id)
             with pytest.raises(TimeoutError):
                 deletion.result(timeout=0.3)
