@@ -14,6 +14,7 @@ from slipway.cluster.driver import KubernetesDriver
 from slipway.cluster.reach import SshReach
 from slipway.cluster.reaches import ReachByVim
 from slipway.cluster.simulated.reach import SimulatedReach
+from slipway.cluster.steps.liveness import Limits
 from slipway.cluster.steps.world import World
 from slipway.engine.seam import Boundary
 from slipway.engine.worker import Worker
@@ -93,8 +94,9 @@ def assemble(
     role: Role = "all",
     boundary: Boundary | None = None,
     management_drivers: Sequence[ManagementDriver] = (),
+    liveness: Limits | None = None,
 ) -> Slipway:
-    """Open the store, bring it up to date, and connect the parts."""
+    """Open the store, bring it up to date, and connect the parts. `liveness`: when a machine counts as dead."""
     telemetry = telemetry_for(settings.traces_endpoint)
     database = Database(settings.database, idle_seconds=settings.lease_seconds)
     upgrade(database)
@@ -108,7 +110,8 @@ def assemble(
     telemetry.collectors["notifications"] = partial(_notifications, database)
     vims = VimRegistry(database, vault, drivers, names)
     reach = ReachByVim(SshReach(), SimulatedReach(settings.simulated_path))
-    world = World(reach, Clusters(vims), PackageFiles(database, settings.packages_path))
+    files = PackageFiles(database, settings.packages_path)
+    world = World(reach, Clusters(vims), files, drivers, liveness or Limits())
     kubernetes = KubernetesDriver(world)
     scripts = Scripts(RecordedScriptWorld(database, settings.packages_path), _walls(settings))
     management = ManagementDrivers([Noop(), kubernetes, *management_drivers], scripts)

@@ -15,6 +15,7 @@ from slipway.cluster.simulated.api.kinds import NODE, POD
 from slipway.cluster.simulated.api.objects import ObjectStore
 from slipway.cluster.simulated.cluster import Cluster, find_cluster
 from slipway.cluster.simulated.reach import SimulatedReach
+from slipway.cluster.steps.liveness import Limits
 from slipway.engine.seam import Boundary
 from slipway.kube.nodes import node_is_ready
 from slipway.kube.pods import condition, is_terminating
@@ -166,7 +167,14 @@ def _check_cluster(seen: Seen, info: InstantiatedVnfInfo, instance_id: str) -> N
 
 @asynccontextmanager
 async def cluster_rig(
-    settings: Settings, *, boundary: Boundary | None = None, working: bool = True, sample: Path = CLUSTER
+    settings: Settings,
+    *,
+    boundary: Boundary | None = None,
+    working: bool = True,
+    sample: Path = CLUSTER,
+    liveness: Limits | None = None,
 ) -> AsyncIterator[ClusterRig]:
-    async with rig_in(settings, boundary=boundary, working=working, management=(), hooks=None, sample=sample) as rig:
+    async with rig_in(
+        settings, boundary=boundary, working=working, management=(), hooks=None, sample=sample, liveness=liveness
+    ) as rig:
         yield ClusterRig(rig, rig.slipway.reach.simulated)

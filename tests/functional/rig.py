@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from slipway.app import Slipway, assemble
+from slipway.cluster.steps.liveness import Limits
 from slipway.engine.seam import Boundary
 from slipway.mgmt.drivers import ManagementDriver, Noop
 from slipway.model.action import Connection
@@ -76,13 +77,14 @@ async def rig_in(
     management: Sequence[ManagementDriver] = (Noop(),),
     hooks: Sequence[str] | None = (),
     sample: Path = SAMPLE,
+    liveness: Limits | None = None,
 ) -> AsyncIterator[Rig]:
     """Assembled, with a sample onboarded and a simulated VIM as default; a worker is at work, unless told not to.
 
     `hooks` None: those that the sample has.
     """
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    slipway = assemble(settings, boundary=boundary, management_drivers=management)
+    slipway = assemble(settings, boundary=boundary, management_drivers=management, liveness=liveness)
     try:
         rig = Rig(slipway, slipway.database.write_now(_prepared, settings.data_dir, hooks, sample))
         serving = None

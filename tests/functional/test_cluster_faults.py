@@ -64,6 +64,14 @@ async def test_a_join_that_fails_names_node_step_and_stderr_and_a_retry_touches_
     await rig.check(instance_id)
 
 
+async def test_nodes_that_fail_alike_are_told_together(rig: ClusterRig) -> None:
+    await rig.rules(failing("join", "workerNode-*", message="kubeadm: the kubelet is not healthy"))
+    _, detail = await rig.failed(OperationType.INSTANTIATE, await rig.rig.create(), instantiate())
+    assert detail.count("the kubelet is not healthy") == 1
+    assert detail.count("on workerNode-0") + detail.count("on workerNode-1") == 2
+    assert "The same on workerNode-1." in detail
+
+
 async def test_a_temporary_failure_is_tried_again_and_nobody_has_to_decide(rig: ClusterRig) -> None:
     await rig.rules(
         failing("join", "workerNode-0", times=1, fault=VimFault.TEMPORARY),

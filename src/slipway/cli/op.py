@@ -8,7 +8,7 @@ import typer
 
 from slipway.cli.begin import Wait, follow
 from slipway.cli.lookup import find_vnf
-from slipway.cli.output import facts, short_time, table
+from slipway.cli.output import brief, facts, short_time, table
 from slipway.cli.paths import OPERATIONS, STEPS, WITH_ERRORS, equals, inside
 from slipway.cli.progress import watch
 from slipway.cli.session import Session, command
@@ -99,7 +99,7 @@ def _row(operation: dict[str, Any]) -> tuple[object, ...]:
         operation["operationState"],
         operation.get("vnfInstanceId"),
         short_time(operation.get("startTime")),
-        (operation.get("error") or {}).get("detail"),
+        brief((operation.get("error") or {}).get("detail")),
     )
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 WIDE = 10_000  # nothing is cut where no terminal's width says so
+LONGEST_CELL = 100  # characters of an explanation in a table
 
 
 class Format(StrEnum):
@@ -133,6 +134,12 @@ def facts(pairs: Iterable[tuple[str, object]]) -> RenderableType:
 
 def _plain(value: object) -> object:
     return as_json(value, indent=None) if isinstance(value, dict | list) else value
+
+
+def brief(value: object) -> str:
+    """An explanation in a table, which is for looking through: `show` and `-o json` have all of it."""
+    whole = clean(value)
+    return whole if len(whole) <= LONGEST_CELL else f"{whole[: LONGEST_CELL - 1].rstrip()}…"
 
 
 def short_time(value: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from slipway.cli.output import clean, table, text
+from slipway.cli.output import brief, clean, table, text
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -59,7 +59,7 @@ def _row(step: dict[str, Any]) -> tuple[object, ...]:
         step.get("node"),
         step.get("attempt"),
         None if seconds is None else f"{seconds:.1f}",
-        step.get("error"),
+        brief(step.get("error")),
     )
 
 

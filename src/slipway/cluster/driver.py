@@ -10,6 +10,7 @@ from slipway.cluster.helm_plans import with_helm
 from slipway.cluster.package_files import check_files
 from slipway.cluster.parameters import NAME, PATH
 from slipway.cluster.points import points_in_use
+from slipway.cluster.quorum import has_no_power, lost_quorum, quorum
 from slipway.cluster.recorded import recorded_version
 from slipway.cluster.roster import Roster, checked_of, masters, parameters_of, roster_of
 from slipway.cluster.scripted import scripted
@@ -78,6 +79,7 @@ class KubernetesDriver:
         if planner is None:
             return Plan()
         roster = roster_of(situation)
+        _check_quorum(roster)
         return scripted(with_helm(planner(roster), roster), roster)
 
 
@@ -96,6 +98,22 @@ def _is_whole(roster: Roster) -> bool:
     if roster.staying:
         raise Unprocessable(f"vnfcInstanceId: {ALL_MASTERS}")
     return True
+
+
+def _check_quorum(roster: Roster) -> None:
+    """A cluster that stays needs its etcd: nothing is begun on one whose masters have lost their power."""
+    control = masters(roster.before)
+    if not control or not masters(roster.staying):
+        return
+    broken = roster.situation.found.broken
+    left = [node.slot for node in control if node.machine not in broken]
+    if len(left) < quorum(len(control)):
+        off = [node.slot for node in control if node.machine in broken]
+        raise Unprocessable(
+            f"{lost_quorum(len(control), left, 'runs')} {has_no_power(off)}, says the VIM. "
+            "Start one of them; or heal the whole VNF (leave vnfcInstanceId out), which builds the cluster anew: what "
+            "etcd held is lost, unless there is a backup of it."
+        )
 
 
 def _check_version(situation: Situation, request: ScaleRequest | HealRequest) -> None:

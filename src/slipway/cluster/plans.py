@@ -178,7 +178,7 @@ def _proofs(roster: Roster, site: Site) -> Iterator[Step]:
     """That pods run, and the cluster's credentials for whoever uses it."""
     ready = [_back(node) for node in roster.after]
     if roster.parameters.smoke_test:
-        yield step(SMOKE, Smoke(site=site), after=ready)
+        yield step(SMOKE, Smoke(site=site, nodes=roster.after), after=ready)
     name = roster.parameters.vim_name_for(site.instance)
     after = [SMOKE] if roster.parameters.smoke_test else ready
     made = [Effect(Verb.MAKE, "VIM", name)]

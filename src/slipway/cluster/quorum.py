@@ -42,6 +42,24 @@ class EtcdState(msgspec.Struct, frozen=True, kw_only=True):
         return EtcdState(members=(*self.members, name), healthy=self.healthy | {name}, leader=self.leader)
 
 
+LOST_CURE = (
+    "start one of the dead masters and retry; or end this operation and heal the whole VNF (leave vnfcInstanceId out), "
+    "which builds the cluster anew: what etcd held is lost, unless there is a backup of it"
+)
+
+
+def lost_quorum(masters: int, left: Sequence[str], how: str) -> str:
+    """`left` are the masters that run, or can be reached: `how` says which."""
+    if masters == 1:
+        return "The cluster's only master is dead."
+    only = f"only {', '.join(left)} {how}" if left else f"none {how}"
+    return f"etcd has lost its quorum: of {masters} masters {quorum(masters)} are needed, and {only}."
+
+
+def has_no_power(names: Sequence[str]) -> str:
+    return f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'} no power"
+
+
 def quorum(members: int) -> int:
     return members // 2 + 1
 

@@ -26,6 +26,10 @@ ADMIN = "/etc/kubernetes/admin.conf"
 MOST_CLUSTERS = 256  # whose administrator's credentials are remembered
 
 
+async def _too_late(ready: tuple[KubeApi, AsyncExitStack]) -> None:
+    await ready[1].aclose()
+
+
 class SshReach:
     """Nothing of SSH or HTTP is loaded before it is needed: the server starts faster."""
 
@@ -57,7 +61,9 @@ class SshReach:
     @asynccontextmanager
     async def api(self, site: Site, ctx: StepContext) -> AsyncIterator[KubeApi]:
         what = "No API server of the cluster is ready"
-        api, stack = await self._silence.first_to_answer(site.masters, lambda node: self._ready(node, ctx), what)
+        api, stack = await self._silence.first_to_answer(
+            site.masters, lambda node: self._ready(node, ctx), what, _too_late
+        )
         async with stack:
             yield api
 

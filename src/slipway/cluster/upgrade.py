@@ -47,7 +47,7 @@ def upgraded(roster: Roster) -> Plan:
         steps += [one for node in turn for one in _one(roster, node, site, after=before)]
         before = [_uncordon(node) for node in turn]
     if roster.parameters.smoke_test:
-        steps.append(step(SMOKE, Smoke(site=site), after=before))
+        steps.append(step(SMOKE, Smoke(site=site, nodes=roster.after), after=before))
         before = [SMOKE]
     changed = [Effect(Verb.CHANGE, "cluster", f"{site.name} to Kubernetes {new}")]
     return Plan.of(*steps, step(RECORD, Record(site=site), after=before, effects=changed))

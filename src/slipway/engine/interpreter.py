@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from slipway.engine.attempt import attempt
 from slipway.engine.journal import Journal
 from slipway.engine.seam import Boundary, Lifecycle, Unwatched, Watch
 from slipway.model.action import Action, Connection, StepContext
+from slipway.model.causes import Failure, grouped, listed
 from slipway.model.errors import StepError
 from slipway.model.journal import UNTOUCHED, StepRecord, StepState
 from slipway.model.machine import FoundMachine, Outcome
@@ -26,6 +27,7 @@ from slipway.store import operations, steps
 from slipway.store.operations import Held
 
 CONNECTION_FRESH = 10.0  # seconds
+MOST_CAUSES = 5  # that an operation's error tells
 
 
 class Interpreter:
@@ -220,17 +222,21 @@ class Interpreter:
         return self._actions[record.action]
 
     def failure(self) -> str:
-        """All that went wrong, for a person: which step, on which node, what came back."""
-        broken = [record for record in self.journal if record.error and record.state is not StepState.DONE]
-        return " ".join(_told(record) for record in broken[:5]) + (
-            f" And {len(broken) - 5} more steps." if len(broken) > 5 else ""
-        )
+        """All that went wrong, for a person: which steps, on which nodes, what came back. The same cause once."""
+        broken = {r.id: r for r in self.journal if r.error and r.state is not StepState.DONE}
+        groups = grouped(Failure(r.id, f"{r.state}: {r.error}", r.node) for r in broken.values())
+        told = [_told_together([broken[failure.who] for failure in group]) for group in groups[:MOST_CAUSES]]
+        more = sum(len(group) for group in groups[MOST_CAUSES:])
+        return " ".join([*told, *([f"And {more} more steps."] if more else [])])
 
 
-def _told(record: StepRecord) -> str:
-    where = f" on {record.node}" if record.node else ""
-    undoing = "Undoing step" if record.state is StepState.UNDO_FAILED else "Step"
-    return f"{undoing} '{record.id}'{where} failed (attempt {record.attempt}): {record.error}"
+def _told_together(records: Sequence[StepRecord]) -> str:
+    """Steps that failed alike: the first one's own words, and where else."""
+    first, *others = records
+    where = f" on {first.node}" if first.node else ""
+    undoing = "Undoing step" if first.state is StepState.UNDO_FAILED else "Step"
+    told = f"{undoing} '{first.id}'{where} failed (attempt {first.attempt}): {first.error}"
+    return f"{told} The same on {listed(other.node or repr(other.id) for other in others)}." if others else told
 
 
 async def _nothing_to_undo(args: Any, context: StepContext) -> Outcome:

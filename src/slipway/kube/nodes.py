@@ -39,6 +39,13 @@ async def kubelet_answers(api: KubeApi, name: str, limit: float = 10.0) -> bool:
         return False
 
 
+async def silent_nodes(api: KubeApi) -> list[str]:
+    """Those that are not Ready, says the cluster, and whose kubelets do not answer either."""
+    doubtful = [node["metadata"]["name"] for node in await api.list(paths.NODES) if not node_is_ready(node)]
+    answers = await asyncio.gather(*(kubelet_answers(api, name) for name in doubtful))
+    return [name for name, answered in zip(doubtful, answers, strict=True) if not answered]
+
+
 async def cordon(api: KubeApi, name: str) -> bool:
     """No new pods from now on. True when it was us: an undo leaves a node alone that somebody else had cordoned."""
     node = await find_node(api, name)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from slipway.kube import paths
 from slipway.kube.failure import KubeError, short
-from slipway.kube.nodes import find_node, kubelet_version, node_is_ready
+from slipway.kube.nodes import find_node, kubelet_version, node_is_ready, silent_nodes
 from slipway.kube.pods import condition
 from slipway.kube.seam import KubeApi, Object
 from slipway.kube.seen import events_of, told_conditions, told_pod
@@ -101,7 +101,7 @@ async def deployment_available(api: KubeApi, namespace: str, name: str, limit: f
 
 
 async def daemon_set_current(api: KubeApi, namespace: str, name: str, limit: float) -> None:
-    """Its newest version on every node. One that is not there has nothing to bring."""
+    """Its newest version on every node. One that is not there has nothing to bring, and on a dead node it never is."""
     path = paths.namespaced(APPS, namespace, "daemonsets", name)
 
     async def look() -> Look:
@@ -111,7 +111,12 @@ async def daemon_set_current(api: KubeApi, namespace: str, name: str, limit: flo
         wanted = status.get("desiredNumberScheduled", 0)
         seen = status.get("observedGeneration") == found["metadata"]["generation"]
         updated, available = status.get("updatedNumberScheduled", 0), status.get("numberAvailable", 0)
-        return Look(seen and updated == available == wanted, f"{updated} updated, {available} available of {wanted}")
+        if seen and updated == available == wanted:
+            return Look(True, "")
+        counted = f"{updated} updated, {available} available of {wanted}"
+        dead = await silent_nodes(api)
+        told = f"{counted}; {', '.join(dead)} not Ready, and no kubelet answers there: heal it first" if dead else counted
+        return Look(False, told, hopeless=bool(dead))
 
     await _explained(api, look, f"daemon set {namespace}/{name} is current", limit, namespace, "DaemonSet", name)
 

@@ -34,6 +34,19 @@ def test_operations_are_listed_newest_first_of_one_vnf_in_one_state(server: Scri
     assert "error" not in query["exclude_fields"]
 
 
+def test_a_long_error_is_cut_in_tables_and_whole_elsewhere(server: ScriptedServer, slipway: Slipway) -> None:
+    told = "quota of the project " + "x" * 500
+    server.answer(f"GET {OPERATIONS}", [occurrence("FAILED_TEMP", error={"detail": told})])
+    server.answer(f"GET {ONE}", occurrence("FAILED_TEMP", error={"detail": told}))
+    server.answer(f"GET {STEPS}/{OPERATION}/steps", journal("FAILED_TEMP", step("FAILED", error=told)))
+    for table in (slipway("op", "list").stdout, slipway("op", "steps", OPERATION).stdout):
+        assert "quota of the project" in table
+        assert "x…" in table
+        assert told not in table
+    for whole in (("op", "list", "-o", "json"), ("op", "show", OPERATION), ("op", "steps", OPERATION, "-o", "json")):
+        assert told in slipway(*whole).stdout
+
+
 def test_an_operation_is_shown_with_its_error_first(server: ScriptedServer, slipway: Slipway) -> None:
     server.answer(f"GET {ONE}", occurrence("FAILED_TEMP", error={"detail": "quota"}, isCancelPending=True))
 

@@ -9,11 +9,16 @@ import msgspec
 from slipway.cluster.site import Arguments, Node, Site
 
 
-class OnNode(Arguments, frozen=True, kw_only=True):
+class OfCluster(Arguments, frozen=True, kw_only=True):
+    """Done through the API of the site's masters."""
+
+    site: Site
+
+
+class OnNode(OfCluster, frozen=True, kw_only=True):
     """Of one node of the site."""
 
     node: Node
-    site: Site
 
 
 class Prepare(OnNode, frozen=True, kw_only=True):
@@ -67,22 +72,20 @@ class Ready(OnNode, frozen=True, kw_only=True):
     """The node is Ready, and labelled."""
 
 
-class Network(Arguments, frozen=True, kw_only=True):
+class Network(OfCluster, frozen=True, kw_only=True):
     """`cni`: the name of a built-in one, or a manifest of the package."""
 
-    site: Site
     cni: str
 
 
-class Smoke(Arguments, frozen=True, kw_only=True):
-    """`foreign`: somebody else made the nodes, so which images they have is to be seen."""
+class Smoke(OfCluster, frozen=True, kw_only=True):
+    """On any of the nodes. `foreign`: somebody else made them, so which images they have is to be seen."""
 
-    site: Site
+    nodes: tuple[Node, ...] = ()
     foreign: bool = False
 
 
-class Register(Arguments, frozen=True, kw_only=True):
-    site: Site
+class Register(OfCluster, frozen=True, kw_only=True):
     vim_name: str
 
 
@@ -134,10 +137,8 @@ class Uncordon(OnNode, frozen=True, kw_only=True):
     """Once the node is Ready at the site's version."""
 
 
-class Record(Arguments, frozen=True, kw_only=True):
+class Record(OfCluster, frozen=True, kw_only=True):
     """That the cluster has the site's version."""
-
-    site: Site
 
 
 class Forget(OnNode, frozen=True, kw_only=True):

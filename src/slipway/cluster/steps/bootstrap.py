@@ -80,7 +80,8 @@ async def unjoin(world: World, args: Join, ctx: StepContext) -> Outcome:
     if not args.kept:
         return Outcome()
     async with world.reach.api(args.site, ctx) as api:
-        await drain(api, args.node.name, Policy(timeout=UNJOIN_SECONDS, force=True), log.info)
+        dead = not await world.liveness.answers(args.node, args.site, ctx)
+        await drain(api, args.node.name, Policy(timeout=UNJOIN_SECONDS, force=True), log.info, dead=dead)
         if args.node.master:
             await etcd.remove_member(world, args.node, args.site, ctx)
         await api.delete(paths.node(args.node.name))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
 from slipway.cluster.naming import place_labels
-from slipway.cluster.site import Node
 from slipway.cluster.steps.arguments import Drain, Forget, Ready
 from slipway.cluster.steps.world import World
 from slipway.kube import drain as draining
 from slipway.kube import paths
-from slipway.kube.nodes import find_node, kubelet_answers, kubelet_version
+from slipway.kube.nodes import find_node, kubelet_version
 from slipway.kube.waiting import node_gone, node_ready
 from slipway.model.action import StepContext
-from slipway.model.errors import StepError
 from slipway.model.machine import Outcome
 
 log = logging.getLogger(__name__)
@@ -40,18 +37,9 @@ async def drain(world: World, args: Drain, ctx: StepContext) -> Outcome:
     async with world.reach.api(args.site, ctx) as api:
         if args.unless and kubelet_version(await find_node(api, args.node.name) or {}) == f"v{args.unless}":
             return Outcome()
-        dead = not (await kubelet_answers(api, args.node.name) or await _machine_answers(world, args.node, ctx))
+        dead = not await world.liveness.answers(args.node, args.site, ctx, ANSWER_SECONDS)
         await draining.drain(api, args.node.name, policy, log.info, dead=dead)
     return Outcome()
-
-
-async def _machine_answers(world: World, node: Node, ctx: StepContext) -> bool:
-    try:
-        async with asyncio.timeout(ANSWER_SECONDS):
-            await (await world.reach.hands(node, ctx)).run(["true"], check=False)
-            return True
-    except (StepError, TimeoutError):
-        return False
 
 
 async def undrain(world: World, args: Drain, ctx: StepContext) -> Outcome:

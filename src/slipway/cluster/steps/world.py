@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 from slipway.cluster.site import Node, Site
+from slipway.cluster.steps.liveness import Limits, Liveness, Vims
 from slipway.cluster.steps.silence import Silence
 from slipway.kube.seam import KubeApi
 from slipway.model.action import StepContext
@@ -101,7 +103,15 @@ class Files(Protocol):
 
 @dataclass(frozen=True)
 class World:
+    """`drivers` tell whether a machine has power; without them nobody does."""
+
     reach: Reach
     vims: VimBook
     files: Files
+    drivers: Vims | None = None
+    limits: Limits = field(default_factory=Limits)
     silence: Silence = field(default_factory=Silence)
+
+    @cached_property
+    def liveness(self) -> Liveness:
+        return Liveness(self.reach, self.drivers, self.limits)

@@ -1,0 +1,222 @@
+"""Whether a machine is dead, so that no step waits for one: asked beside the step, for as long as the step takes.
+
+Nobody's word alone counts. A machine is dead when it does not answer by SSH, its kubelet does not answer through the
+API, and either its VIM says that it does not run, or this has lasted for a while. A step that waits for such a machine,
+or for masters too few of which are left for etcd, ends with an error that trying again would not help.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from slipway.cluster.quorum import LOST_CURE, has_no_power, lost_quorum, quorum
+from slipway.cluster.site import Node, Site
+from slipway.cluster.steps.silence import NoMasterAnswers
+from slipway.kube.nodes import kubelet_answers
+from slipway.model.action import Connection, StepContext
+from slipway.model.errors import SlipwayError, StepError
+from slipway.model.machine import Found
+
+if TYPE_CHECKING:
+    from slipway.cluster.steps.world import Reach
+
+T = TypeVar("T")
+
+
+MASTERS_EVERY = 3  # looks: who waits for a node asks after the masters less often
+
+
+@dataclass(frozen=True)
+class Limits:
+    """In seconds."""
+
+    between: float = 5.0  # two looks at a machine that a step waits for
+    answer: float = 5.0  # for one question
+    confirm: float = 2.0  # before a machine that is off, says its VIM, is asked once more
+    silent: float = 40.0  # without any answer, when the VIM does not say that it is off
+    forget: float = 60.0  # after a look this long ago, silence is counted from the beginning
+
+
+class Finder(Protocol):
+    async def find(self, connection: Connection, instance_id: str) -> Found: ...
+
+
+class Vims(Protocol):
+    """Where drivers of VIMs are found: slipway.vim.registry.Drivers."""
+
+    def for_type(self, vim_type: str) -> Finder: ...
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What a step waits for: `nodes` that must live, and `masters` of which etcd needs more than half."""
+
+    ctx: StepContext
+    nodes: tuple[Node, ...] = ()
+    masters: tuple[Node, ...] = ()
+    site: Site | None = None  # None: there is no API yet
+
+
+@dataclass(frozen=True)
+class Dead:
+    node: Node
+    off: bool  # says the VIM
+
+
+@dataclass
+class _Silence:
+    since: float
+    last: float
+
+
+class Liveness:
+    """`vims` None: nobody can tell whether a machine has power."""
+
+    def __init__(self, reach: Reach, vims: Vims | None = None, limits: Limits | None = None) -> None:
+        self._reach = reach
+        self._vims = vims
+        self._limits = limits or Limits()
+        self._silent: dict[str, _Silence] = {}  # by machine id
+
+    async def guarded(self, work: Coroutine[Any, Any, T], wait: Waiting) -> T:
+        """The work's result. StepError as soon as one of the nodes is dead, or too many of the masters."""
+        task = asyncio.create_task(work)
+        looks = 0
+        try:
+            while True:
+                done, _ = await asyncio.wait({task}, timeout=self._limits.between)
+                if not done:
+                    looks += 1
+                    if reason := await self._hopeless(wait, masters=looks % MASTERS_EVERY == 0):
+                        raise reason
+                    continue
+                try:
+                    return task.result()
+                except StepError as error:
+                    unanswered = error.temporary or isinstance(error, NoMasterAnswers)
+                    if reason := await self._hopeless(wait, masters=unanswered):
+                        raise reason from error
+                    raise
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def answers(self, node: Node, site: Site | None, ctx: StepContext, limit: float | None = None) -> bool:
+        """By SSH, or else its kubelet through the API."""
+        limit = limit or self._limits.answer
+        return await self._by_ssh(node, ctx, limit) or await self._by_kubelet(node, site, ctx, limit)
+
+    async def off(self, ctx: StepContext) -> set[str]:
+        """Machines of the instance that do not run, says the VIM. One that it leaves out of its list may."""
+        if self._vims is None:
+            return set()
+        try:
+            async with asyncio.timeout(self._limits.answer):
+                connection = await ctx.connection()
+                found = await self._vims.for_type(connection.vim_type).find(connection, ctx.instance_id)
+        except (SlipwayError, TimeoutError):
+            return set()
+        return {machine.id for machine in found.machines if not machine.ready}
+
+    async def _hopeless(self, wait: Waiting, *, masters: bool) -> StepError | None:
+        if dead := await self._dead(wait.nodes, wait):
+            return StepError(_told(dead), cure=_heal_cure(dead, wait.ctx.instance_id))
+        if not masters or wait.site is None:
+            return None
+        dead = await self._dead(wait.masters, wait)
+        left = len(wait.masters) - len(dead)
+        if left >= quorum(len(wait.masters)) or await self._api_answers(wait.site, wait.ctx):
+            return None
+        return StepError(_lost(wait.masters, dead), cure=f"{LOST_CURE}.")
+
+    async def _dead(self, nodes: Sequence[Node], wait: Waiting) -> list[Dead]:
+        silent = await self._silent_among(nodes, wait)
+        if not silent:
+            return []
+        off = await self.off(wait.ctx)
+        if any(node.machine in off for node in silent):
+            await asyncio.sleep(self._limits.confirm)
+            silent = await self._silent_among(silent, wait)
+            off &= await self.off(wait.ctx)
+        return [
+            Dead(node, off=node.machine in off)
+            for node in silent
+            if node.machine in off or self._silent_for(node) >= self._limits.silent
+        ]
+
+    async def _silent_among(self, nodes: Sequence[Node], wait: Waiting) -> list[Node]:
+        found = await asyncio.gather(*(self.answers(node, wait.site, wait.ctx) for node in nodes))
+        now = time.monotonic()
+        silent = [node for node, answered in zip(nodes, found, strict=True) if not answered]
+        for node, answered in zip(nodes, found, strict=True):
+            if answered:
+                self._silent.pop(node.machine, None)
+        for node in silent:
+            before = self._silent.get(node.machine)
+            if before is None or now - before.last > self._limits.forget:
+                self._silent[node.machine] = _Silence(now, now)
+            else:
+                before.last = now
+        return silent
+
+    def _silent_for(self, node: Node) -> float:
+        return time.monotonic() - self._silent[node.machine].since
+
+    async def _by_ssh(self, node: Node, ctx: StepContext, limit: float) -> bool:
+        """A machine that refuses us is there."""
+        try:
+            async with asyncio.timeout(limit):
+                await (await self._reach.hands(node, ctx)).run(["true"], check=False)
+                return True
+        except StepError as error:
+            return not error.temporary
+        except TimeoutError:
+            return False
+
+    async def _by_kubelet(self, node: Node, site: Site | None, ctx: StepContext, limit: float) -> bool:
+        if site is None:
+            return False
+        try:
+            async with asyncio.timeout(limit), self._reach.api(site, ctx) as api:
+                return await kubelet_answers(api, node.name, limit)
+        except (StepError, TimeoutError):
+            return False
+
+    async def _api_answers(self, site: Site, ctx: StepContext) -> bool:
+        try:
+            async with asyncio.timeout(self._limits.answer), self._reach.api(site, ctx):
+                return True
+        except (StepError, TimeoutError):
+            return False
+
+
+def _lost(masters: Sequence[Node], dead: Sequence[Dead]) -> str:
+    gone = {one.node.machine for one in dead}
+    left = [node.slot for node in masters if node.machine not in gone]
+    return f"{lost_quorum(len(masters), left, 'can be reached')} {_told(dead)}"
+
+
+def _told(dead: Sequence[Dead]) -> str:
+    off, silent = [one.node.slot for one in dead if one.off], [one.node.slot for one in dead if not one.off]
+    told = []
+    if off:
+        told.append(f"{has_no_power(off)}, says the VIM, and neither SSH nor a kubelet answers.")
+    if silent:
+        told.append(f"{' and '.join(silent)} {_does(silent)} not answer, neither SSH nor the kubelet.")
+    return " ".join(told)
+
+
+def _does(names: Sequence[str]) -> str:
+    return "does" if len(names) == 1 else "do"
+
+
+def _heal_cure(dead: Sequence[Dead], instance_id: str) -> str:
+    chosen = " ".join(f"--vnfc {one.node.slot}" for one in dead)
+    return (
+        "start the machine and retry; or end this operation by rollback or fail, and heal the VNFC: "
+        f"slipway vnf heal {instance_id} {chosen}"
+    )

@@ -1,0 +1,44 @@
+"""The same cause told once: what failed alike on many nodes differs in their names and addresses only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+NAMED = 10  # that a message names
+_OWN = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"  # a UUID
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}\b"  # an IPv4 address
+    r"|[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){3,7}",  # an IPv6 address
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """`who` failed on `node`, if on one, and `why`."""
+
+    who: str
+    why: str
+    node: str | None = None
+
+
+def grouped(failures: Iterable[Failure]) -> list[list[Failure]]:
+    """Those of one cause together, in the order in which they come."""
+    groups: dict[str, list[Failure]] = {}
+    for failure in failures:
+        groups.setdefault(_cause(failure), []).append(failure)
+    return list(groups.values())
+
+
+def listed(names: Iterable[str]) -> str:
+    """As a person wants to read them: not hundreds."""
+    every = list(dict.fromkeys(names))
+    more = len(every) - NAMED
+    return ", ".join(every[:NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _cause(failure: Failure) -> str:
+    why = _OWN.sub("*", failure.why)
+    return re.sub(rf"{re.escape(failure.node)}(?!\d)", "*", why, flags=re.IGNORECASE) if failure.node else why
