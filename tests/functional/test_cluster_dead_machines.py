@@ -19,7 +19,7 @@ from tests.functional.cluster_rig import CLUSTER, ClusterRig, cluster_rig, insta
 from tests.functional.next_package import onboard_next
 from tests.functional.rig import SIMULATED_VIM, settings_in
 
-QUICK = Limits(between=0.05, answer=2.0, confirm=0.05, silent=0.3)
+QUICK = Limits(between=0.05, answer=2.0, confirm=0.05, silent=0.3, health=1.0, inside=0.2)
 CHANGE = ChangePackageRequest(vnfd_id="next")
 
 
@@ -199,3 +199,45 @@ async def test_masters_that_are_silent_are_told_each_with_its_reason(rig: Cluste
     assert "No master answers for etcd" in detail
     assert detail.count("connection refused") == 1
     assert "masterNode-0, masterNode-2" in detail
+
+
+def hanging(*slots: str) -> list[Rule]:
+    """Their machines take every question and answer none."""
+    return [
+        Rule(kind=RuleKind.LATENCY, seconds=3600, call=call, machine=slot) for slot in slots for call in ("host", "api")
+    ] + [
+        Rule(kind=RuleKind.LATENCY, seconds=3600, call="api", asked=f"GET */{slot.lower()}-*/proxy/healthz")
+        for slot in slots
+    ]
+
+
+async def test_a_cluster_with_a_dead_master_is_described_at_once(rig: ClusterRig) -> None:
+    instance_id = await rig.cluster(3)
+    await rig.rules(*hanging("masterNode-0"))
+    async with asyncio.timeout(5):
+        health = await rig.rig.slipway.clusters.health(instance_id)
+    assert health.problems == ("masterNode-0 does not answer.",)
+    assert {node.name: node.answers for node in health.nodes} == {
+        "masterNode-0": False, "masterNode-1": True, "masterNode-2": True, "workerNode-0": True, "workerNode-1": True,
+    }  # fmt: skip
+    assert health.version == "v1.34.4"
+    assert health.virtual_address_answers
+    assert all(node.certificates_end for node in health.nodes if node.name in ("masterNode-1", "masterNode-2"))
+
+
+async def test_a_cluster_of_dead_masters_is_described_at_once_too(rig: ClusterRig) -> None:
+    instance_id = await rig.cluster(3)
+    for slot in ("masterNode-1", "masterNode-2"):
+        cut_power(rig, slot)
+    await rig.rules(*hanging("masterNode-0"))
+    async with asyncio.timeout(5):
+        health = await rig.rig.slipway.clusters.health(instance_id)
+    assert {"masterNode-1 has no power.", "masterNode-2 has no power."} <= set(health.problems)
+    assert "masterNode-0 does not answer." in health.problems
+    assert health.version is None
+    assert len(health.nodes) == 5
+
+
+def test_the_time_that_a_person_waits_is_bounded() -> None:
+    assert Limits().health < 5
+    assert Limits().inside < Limits().health / 2

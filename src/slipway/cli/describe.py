@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 RECENT = 5
+HEALED = ("has no power", "does not answer", "is not ready")  # what a heal of the node helps against
 ONGOING = frozenset({"STARTING", "PROCESSING", "ROLLING_BACK"})
 Document = dict[str, Any]
 
@@ -44,14 +45,16 @@ def _heal_of_node(vnf: Document, cluster: Document, problem: str) -> list[str]:
     ids = {one.get("vnfcResourceInfoId"): one["id"] for one in info.get("vnfcInfo") or ()}
     named = {(one.get("metadata") or {}).get("name"): ids.get(one["id"]) for one in info.get("vnfcResourceInfo") or ()}
     for node in cluster.get("nodes", ()):
-        if problem in (f"{node['name']} does not answer.", f"{node['name']} is not ready.") and named.get(node["name"]):
+        if problem in {f"{node['name']} {state}." for state in HEALED} and named.get(node["name"]):
             vnf_name = quote(vnf.get("vnfInstanceName") or vnf["id"])
             return [f"slipway vnf heal {vnf_name} --vnfc {quote(str(named[node['name']]))}"]
     return []
 
 
-def view(vnf: Document, operations: list[Document], cluster: Document | None = None) -> RenderableType:
-    """`operations` newest first; `cluster` where the VNF is one."""
+def view(
+    vnf: Document, operations: list[Document], cluster: Document | None = None, *, asking: bool = False
+) -> RenderableType:
+    """`operations` newest first; `cluster` where the VNF is one. `asking`: its answer is not there yet."""
     from rich.tree import Tree
 
     tree = Tree(text(f"{vnf.get('vnfInstanceName') or '(no name)'}  {vnf['id']}", "bold"), guide_style="dim")
@@ -69,6 +72,8 @@ def view(vnf: Document, operations: list[Document], cluster: Document | None = N
     _add_facts(tree, vnf)
     if cluster:
         _add_cluster(tree, cluster)
+    elif asking:
+        tree.add(text("Kubernetes: asking the nodes ...", "dim"))
     _add_vnfcs(tree, vnf.get("instantiatedVnfInfo") or {})
     _add_operations(tree, operations[:RECENT])
     return tree
@@ -101,6 +106,8 @@ def _add_cluster(tree: Any, cluster: Document) -> None:
         ready = {True: "Ready", False: "NotReady", None: "unknown"}[node.get("ready")]
         if node.get("answers") is False:
             ready = "silent"
+        if node.get("hasPower") is False:
+            ready = "without power"
         words = [f"{node['name']}  {node['role']}  {ready}", node.get("version"), node.get("address")]
         if "etcd" in node:
             words.append("etcd answers" if node["etcd"] else "etcd silent")

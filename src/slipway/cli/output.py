@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +85,17 @@ class Output:
             console.print(text(view) if isinstance(view, str) else view)
         for line in drawing.get().splitlines():
             print(line.rstrip())
+
+    @contextmanager
+    def until_known(self, view: Callable[[], RenderableType]) -> Iterator[None]:
+        """What is known already, on a terminal only, for as long as the rest is asked for."""
+        if not self.for_people or not sys.stdout.isatty():
+            yield
+            return
+        from rich.live import Live
+
+        with Live(view(), console=self.console(), auto_refresh=False, transient=True):
+            yield
 
     def say(self, message: str) -> None:
         """A sentence for people; programs get their document instead."""

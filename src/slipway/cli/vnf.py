@@ -67,7 +67,10 @@ def describe(session: Session, name: Name) -> None:
         key=lambda operation: str(operation.get("startTime")),
         reverse=True,
     )
-    cluster = _cluster(session, vnf)
+    cluster = None
+    if "kubernetes" in (vnf.get("vimConnectionInfo") or {}):
+        with session.output.until_known(lambda: view(vnf, operations, asking=True)):
+            cluster = _cluster(session, vnf)
     document = {"vnfInstance": vnf, "operations": operations} | ({"cluster": cluster} if cluster else {})
     session.output.show(document, lambda: view(vnf, operations, cluster))
 
@@ -80,10 +83,8 @@ def delete(session: Session, name: Name) -> None:
     session.output.show({"id": vnf["id"], "deleted": True}, lambda: f"Deleted VNF {name} ({vnf['id']}).")
 
 
-def _cluster(session: Session, vnf: dict[str, Any]) -> dict[str, Any] | None:
-    """How the cluster does that this VNF is, if it is one: asked now, so it may take some seconds."""
-    if "kubernetes" not in (vnf.get("vimConnectionInfo") or {}):
-        return None
+def _cluster(session: Session, vnf: dict[str, Any]) -> dict[str, Any]:
+    """How the cluster does that this VNF is: asked now, so it may take a few seconds."""
     try:
         found: dict[str, Any] = session.client.get(inside(CLUSTERS, vnf["id"])).body
     except CliError as error:

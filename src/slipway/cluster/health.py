@@ -1,4 +1,8 @@
-"""How a cluster does, asked now: its nodes, etcd, the virtual address, versions, certificates; what is wrong first."""
+"""How a cluster does, asked now: its nodes, etcd, the virtual address, versions, certificates; what is wrong first.
+
+A person waits for the answer. So everything is asked at the same time, and nothing for longer than a few seconds: what
+has not answered by then is silent, and that is the answer.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +26,19 @@ from slipway.model.action import StepContext
 from slipway.model.errors import StepError
 
 T = TypeVar("T")
-PATIENCE = 40.0  # seconds for each question: a person waits for the answer
 SOON = timedelta(days=30)
 
 
 class NodeHealth(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """`ready` None: the API does not know the node. `etcd` None: not asked, or no master."""
+    """`ready` None: the API does not know the node, or nobody answered. `etcd` None: not asked, or no master."""
 
     name: str
     node: str
     role: str
     address: str | None = None
+    has_power: bool = True  # False: it does not run, says the VIM
     ready: bool | None = None
-    answers: bool | None = None  # its kubelet, asked now
+    answers: bool | None = None  # its kubelet, asked now; of a master that nobody could ask for, the machine itself
     version: str | None = None
     cordoned: bool = False
     etcd: bool | None = None
@@ -49,20 +53,31 @@ class ClusterHealth(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     virtual_address_answers: bool | None = None
 
 
+class _Seen(msgspec.Struct, frozen=True):
+    """By the API: nodes by name, those of them whose kubelet is silent, and the version of the control plane."""
+
+    nodes: dict[str, Object] = {}
+    silent: frozenset[str] = frozenset()
+    version: str | None = None
+
+
 async def health_of(world: World, site: Site, nodes: Iterable[Node], ctx: StepContext) -> ClusterHealth:
     """Whatever can't be asked is a problem among others, not an error."""
-    members, known = tuple(nodes), _Problems()
-    seen, silent, version = await known.asked(
-        "which nodes there are", _seen(world, site, ctx), (dict[str, Object](), set[str](), None)
-    )
+    members, known = tuple(nodes), _Problems(world.limits.health)
     control = [node for node in members if node.master]
-    (voters, ends), answers = await asyncio.gather(
-        _masters(world, site, control, ctx, known), _vip_answers(world, site, ctx, known)
+    seen, voters, answers, off, machines = await asyncio.gather(
+        known.asked("the API", _seen(world, site, ctx), _Seen()),
+        known.asked("etcd", _voters(world, site, ctx), None),
+        known.asked("the virtual address", _vip_answers(world, site, ctx), None),
+        known.asked("the VIM", world.liveness.off(ctx), set[str]()),
+        asyncio.gather(*(_machine(world, node, ctx) for node in control)),
     )
-    told = [await _told(node, seen, silent, voters, ends, ctx) for node in members]
+    ends = {node.name: end for node, (_, end) in zip(control, machines, strict=True)}
+    unreached = {node.name for node, (answered, _) in zip(control, machines, strict=True) if not answered}
+    told = [await _told(node, seen, off, voters, ends, unreached, ctx) for node in members]
     for one in told:
-        known.add(*_node_problems(one, version, api_answers=bool(seen)))
-    stale = sorted(seen.keys() - {node.name for node in members})
+        known.add(*_node_problems(one, seen.version, api_answers=bool(seen.nodes), reached=one.node not in unreached))
+    stale = sorted(seen.nodes.keys() - {node.name for node in members})
     known.add(*(f"The cluster has a node {name} that is no machine of this VNF." for name in stale))
     strangers = sorted((voters or {}).keys() - {etcd_member_name(node.name) for node in control})
     known.add(*(f"etcd has a member {name or '(without a name)'} that is no master." for name in strangers))
@@ -71,105 +86,104 @@ async def health_of(world: World, site: Site, nodes: Iterable[Node], ctx: StepCo
     return ClusterHealth(
         problems=tuple(known.found),
         nodes=tuple(told),
-        version=version,
+        version=seen.version,
         virtual_address=site.vip,
         virtual_address_answers=answers,
     )
 
 
 class _Problems:
-    def __init__(self) -> None:
+    def __init__(self, seconds: float) -> None:
         self.found: list[str] = []
+        self._seconds = seconds
 
     def add(self, *problems: str) -> None:
         self.found += problems
 
-    async def asked(self, what: str, question: Awaitable[T], otherwise: T) -> T:
+    async def asked(self, whom: str, question: Awaitable[T], otherwise: T) -> T:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(self._seconds):
                 return await question
         except StepError as error:
             self.add(error.detail)
         except TimeoutError:
-            self.add(f"Nobody told within {PATIENCE:g} s {what}.")
+            self.add(f"No answer from {whom} within {self._seconds:g} s.")
         return otherwise
 
 
-async def _seen(world: World, site: Site, ctx: StepContext) -> tuple[dict[str, Object], set[str], str | None]:
-    """Nodes by name, those of them whose kubelet is silent, and the version of the control plane."""
+async def _seen(world: World, site: Site, ctx: StepContext) -> _Seen:
     async with world.reach.api(site, ctx) as api:
-        nodes = {node["metadata"]["name"]: node for node in await api.list(paths.NODES)}
-        version = (await api.get("/version")).get("gitVersion")
-        answers = await asyncio.gather(*(kubelet_answers(api, name) for name in nodes))
-    return nodes, {name for name, answered in zip(nodes, answers, strict=True) if not answered}, version
-
-
-async def _masters(
-    world: World, site: Site, control: list[Node], ctx: StepContext, known: _Problems
-) -> tuple[dict[str, bool] | None, dict[str, datetime | None]]:
-    """Members of etcd and whether they answer; when each master's certificates end."""
-    ends = asyncio.gather(
-        *(known.asked(f"when {node.slot}'s certificates end", _certificates_end(world, node, ctx), None)
-          for node in control)
-    )  # fmt: skip
-    members, dates = await asyncio.gather(known.asked("who is in etcd", _voters(world, site, ctx), None), ends)
-    return members, {node.name: date for node, date in zip(control, dates, strict=True)}
+        listed, told = await asyncio.gather(api.list(paths.NODES), api.get("/version"))
+        nodes = {node["metadata"]["name"]: node for node in listed}
+        answers = await asyncio.gather(*(kubelet_answers(api, name, world.limits.inside) for name in nodes))
+    silent = frozenset(name for name, answered in zip(nodes, answers, strict=True) if not answered)
+    return _Seen(nodes, silent, told.get("gitVersion"))
 
 
 async def _voters(world: World, site: Site, ctx: StepContext) -> dict[str, bool] | None:
+    """Members of etcd, and whether they answer."""
     hands = await etcd.living_master(world, site, ctx)
     members = await etcd.members_of(hands)
-    healthy = await etcd.answering(hands, members)
+    healthy = await etcd.answering(hands, members, world.limits.inside)
     return {member.name: member.id in healthy for member in members}
 
 
-async def _certificates_end(world: World, node: Node, ctx: StepContext) -> datetime | None:
-    """The first to end of those that kubeadm renews."""
-    hands = await world.reach.hands(node, ctx)
+async def _machine(world: World, node: Node, ctx: StepContext) -> tuple[bool, datetime | None]:
+    """Whether a master can be reached, and when its certificates end if it tells in time."""
+    reached, limit = False, world.limits.health
     try:
-        told = json.loads((await run(hands, "certificates", limit=PATIENCE)).stdout)
+        async with asyncio.timeout(limit):
+            hands = await world.reach.hands(node, ctx)
+            await hands.run(["true"], check=False)
+            reached = True
+            told = json.loads((await run(hands, "certificates", limit=limit)).stdout)
         dates = [
             datetime.fromisoformat(one["expirationDate"]) for one in told["certificates"] if not one.get("missing")
         ]
-    except (ValueError, KeyError, TypeError):
-        raise StepError(f"kubeadm on {node.slot} does not tell when its certificates end.") from None
-    return min(dates, default=None)
+    except StepError as error:
+        return reached or not error.temporary, None
+    except (TimeoutError, ValueError, KeyError, TypeError):
+        return reached, None
+    return True, min(dates, default=None)
 
 
-async def _vip_answers(world: World, site: Site, ctx: StepContext, known: _Problems) -> bool | None:
+async def _vip_answers(world: World, site: Site, ctx: StepContext) -> bool | None:
     """Whether the virtual address leads to an API server, as seen from a master."""
     if site.vip is None:
         return None
     url = f"https://{host_and_port(site.vip, BALANCED_API_PORT)}/readyz"
-    command = ["curl", "--silent", "--insecure", "--fail", "--max-time", "5", "--output", "/dev/null", url]
+    limit = f"{world.limits.inside:g}"
+    command = ["curl", "--silent", "--insecure", "--fail", "--max-time", limit, "--output", "/dev/null", url]
 
-    async def ask() -> bool:
-        hands = await etcd.living_master(world, site, ctx)
-        return (await hands.run(command, check=False)).ok
+    async def ask(node: Node) -> bool:
+        return (await (await world.reach.hands(node, ctx)).run(command, check=False)).ok
 
-    return await known.asked("whether the virtual address answers", ask(), None)
+    return await world.silence.first_to_answer(site.masters, ask, "No master can be asked after the virtual address")
 
 
 async def _told(
     node: Node,
-    seen: dict[str, Object],
-    silent: set[str],
+    seen: _Seen,
+    off: set[str],
     voters: dict[str, bool] | None,
     ends: dict[str, datetime | None],
+    unreached: set[str],
     ctx: StepContext,
 ) -> NodeHealth:
-    found: dict[str, Any] = seen.get(node.name, {})
+    found: dict[str, Any] = seen.nodes.get(node.name, {})
     try:
         address = await address_of(node, ctx)
     except StepError:
         address = None
+    by_machine = (node.name not in unreached) if node.master and not seen.nodes else None
     return NodeHealth(
         name=node.slot,
         node=node.name,
         role="master" if node.master else "worker",
         address=address,
+        has_power=node.machine not in off,
         ready=node_is_ready(found) if found else None,
-        answers=node.name not in silent if found else None,
+        answers=node.name not in seen.silent if found else by_machine,
         version=found.get("status", {}).get("nodeInfo", {}).get("kubeletVersion"),
         cordoned=bool(found.get("spec", {}).get("unschedulable")),
         etcd=voters.get(etcd_member_name(node.name), False) if node.master and voters is not None else None,
@@ -177,13 +191,19 @@ async def _told(
     )
 
 
-def _node_problems(node: NodeHealth, version: str | None, *, api_answers: bool) -> Iterable[str]:
+def _node_problems(node: NodeHealth, version: str | None, *, api_answers: bool, reached: bool) -> Iterable[str]:
+    """The first of each kind of cause: a machine without power is not told to be silent, too."""
+    if not node.has_power:
+        yield f"{node.name} has no power."
+        return
     if node.ready is None and api_answers:
         yield f"{node.name} is no node of the cluster."
     elif node.ready is False:
         yield f"{node.name} is not ready."
     elif node.answers is False:
         yield f"{node.name} does not answer."
+    elif not reached:
+        yield f"{node.name} does not answer by SSH."
     if node.etcd is False:
         yield f"{node.name}: its etcd does not answer."
     if node.cordoned:

@@ -115,7 +115,9 @@ async def daemon_set_current(api: KubeApi, namespace: str, name: str, limit: flo
             return Look(True, "")
         counted = f"{updated} updated, {available} available of {wanted}"
         dead = await silent_nodes(api)
-        told = f"{counted}; {', '.join(dead)} not Ready, and no kubelet answers there: heal it first" if dead else counted
+        told = (
+            f"{counted}; {', '.join(dead)} not Ready, and no kubelet answers there: heal it first" if dead else counted
+        )
         return Look(False, told, hopeless=bool(dead))
 
     await _explained(api, look, f"daemon set {namespace}/{name} is current", limit, namespace, "DaemonSet", name)

@@ -54,3 +54,17 @@ def test_a_cluster_that_can_not_be_asked_says_so() -> None:
     text = "\n".join(shown({"problems": ["No API server of the cluster is ready."], "nodes": []}))
     assert "No API server of the cluster is ready." in text
     assert "Kubernetes (does not answer)" in text
+
+
+def test_a_machine_without_power_has_the_same_cure() -> None:
+    lines = shown({"problems": ["workerNode-1 has no power."], "nodes": [NODE | {"hasPower": False}]})
+    assert "slipway vnf heal mycluster --vnfc workerNode-m" in lines[3]
+    assert any("workerNode-1  worker  without power" in line for line in lines)
+
+
+def test_what_is_known_is_shown_while_the_nodes_are_asked() -> None:
+    console = Console(width=160, record=True, force_terminal=False)
+    with console.capture() as captured:
+        console.print(view(VNF, [], asking=True))
+    assert "Kubernetes: asking the nodes" in captured.get()
+    assert "workerNode-1" in captured.get()

@@ -151,5 +151,5 @@ SCRIPTS: dict[str, Callable[[Run], Result]] = {
     "remove_directory": lambda run: own_script.remove(run.host, *run.arguments),
     "own_script": lambda run: own_script.run(run.db, run.host, run.arguments[0]),
     "helm_version": _helm_version,
-    "etcd_health": lambda run: etcd.healthy(run.db, run.host, list(run.arguments)),
+    "etcd_health": lambda run: etcd.healthy(run.db, run.host, list(run.arguments[1:])),
 }

@@ -83,10 +83,10 @@ async def members_of(hands: Hands) -> list[Member]:
     ]
 
 
-async def answering(hands: Hands, members: list[Member]) -> set[str]:
-    """The ids of those that say they are healthy."""
+async def answering(hands: Hands, members: list[Member], limit: float = 5.0) -> set[str]:
+    """The ids of those that say they are healthy, within `limit` seconds."""
     urls = {url: member.id for member in members for url in member.clients}
-    printed = await run(hands, "etcd_health", *urls) if urls else None
+    printed = await run(hands, "etcd_health", f"{limit:g}", *urls) if urls else None
     return {urls[line] for line in printed.text.splitlines() if line in urls} if printed else set()
 
 

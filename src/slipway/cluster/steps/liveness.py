@@ -39,6 +39,8 @@ class Limits:
     confirm: float = 2.0  # before a machine that is off, says its VIM, is asked once more
     silent: float = 40.0  # without any answer, when the VIM does not say that it is off
     forget: float = 60.0  # after a look this long ago, silence is counted from the beginning
+    health: float = 4.0  # for all that is asked when a person looks at a cluster
+    inside: float = 1.5  # of that, for what one part of the cluster asks of another: a kubelet, an etcd
 
 
 class Finder(Protocol):
