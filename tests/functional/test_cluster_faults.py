@@ -12,7 +12,7 @@ import pytest
 from slipway.cluster.naming import node_name
 from slipway.kube import paths
 from slipway.kube.seam import Object
-from slipway.model.errors import BadRequest, VimFault
+from slipway.model.errors import BadRequest, Unprocessable, VimFault
 from slipway.model.journal import StepRecord
 from slipway.model.operation import OperationType, State
 from slipway.vim.simulated.rules import Rule, RuleKind
@@ -211,3 +211,12 @@ async def test_a_host_that_lets_nobody_in_is_named(rig: ClusterRig, fault: VimFa
     assert said in detail
     failed = Counter(record.node for record in await rig.rig.journal(operation.id) if record.error)
     assert set(failed) == {"workerNode-1"}
+
+
+async def test_a_parameter_that_does_nothing_yet_is_refused_before_anything_is_made(rig: ClusterRig) -> None:
+    balancer = {"ssh_cp_name": "x", "ssh_username": "x", "ssh_password": "x", "script_path": "Scripts/x.sh"}
+    with pytest.raises(Unprocessable, match=r"k8s_cluster_installation_param\.external_lb_param: it does nothing yet"):
+        await rig.rig.slipway.lcm.begin(
+            OperationType.INSTANTIATE, await rig.rig.create(), instantiate(external_lb_param=balancer)
+        )
+    await rig.cluster(external_lb_param={}, storage_server=None, pv_registration_params=[])

@@ -135,6 +135,11 @@ def _check_masters(
             what = f"each of the {masters.count} masters has its own {point!a}, and none is the cluster's address"
             cure = "give cluster_ip, an unused address of the nodes' network, or name a port of the VIM's template"
             problems.add(f"{path}.cluster_cp_name", Refusal(what, cure))
+        elif point != (used := parameters.master_node.traffic_cp_name):
+            refusal = Refusal(
+                f"the cluster's address is one of the network of {used!a}", f"write {used}, or leave it out"
+            )
+            problems.add(f"{path}.cluster_cp_name", refusal)
     if masters.count > 1 and point is None and parameters.master_node.cluster_ip is None:
         what = f"{masters.count} masters need an address that they share"
         cure = "give cluster_ip, an unused address of the nodes' network, or cluster_cp_name"

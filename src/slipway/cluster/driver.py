@@ -16,6 +16,7 @@ from slipway.cluster.roster import Roster, checked_of, masters, parameters_of, r
 from slipway.cluster.scripted import scripted
 from slipway.cluster.steps import actions
 from slipway.cluster.steps.world import World
+from slipway.cluster.unsupported import refuse_unsupported
 from slipway.model.action import Action
 from slipway.model.connectivity import connected, links_of, moved_points
 from slipway.model.errors import BadRequest, Unprocessable
@@ -52,6 +53,7 @@ class KubernetesDriver:
         request = situation.request
         if isinstance(request, InstantiateRequest | ScaleRequest | HealRequest | ChangePackageRequest):
             parameters = parameters_of(situation)
+            refuse_unsupported(parameters)
             checked_of(situation, parameters)
             check_files(parameters, situation.files)
         upgrade.wanted_version(situation)

@@ -35,7 +35,9 @@ from slipway.model.merge import merge_patch
 NAME = "k8s_cluster_installation_param"
 PATH = f"additionalParams.{NAME}"
 
-BUILT_IN_CNIS = ("flannel", "none")
+DEFAULT_CNI = "flannel"
+BUILT_IN_CNIS = (DEFAULT_CNI, "none")
+NOT_YET = ("storage_server", "pv_registration_params", "ansible", "external_lb_param")  # cluster/unsupported.py
 _MANIFESTS = (".yaml", ".yml", ".json")
 
 
@@ -73,7 +75,7 @@ class ClusterParameters(Parameters, frozen=True, kw_only=True):
     master_node: Annotated[MasterParameters, Nested(MasterParameters)]
     worker_node: Annotated[WorkerParameters, Nested(WorkerParameters)]
     kubernetes_version: Annotated[Version | None, version] = None
-    cni: Annotated[str, cni] = "flannel"
+    cni: Annotated[str, cni] = DEFAULT_CNI
     image_repository: Annotated[str | None, image_repository] = None
     source: Annotated[SourceParameters, Nested(SourceParameters)] = SourceParameters()
     helm: Annotated[HelmParameters | None, Nested(HelmParameters)] = None
@@ -108,7 +110,11 @@ def read_parameters(additional_params: dict[str, Any]) -> ClusterParameters:
     """Of an instantiate request. Keys beside the cluster's own belong to others."""
     if additional_params.get(NAME) is None:
         raise BadRequest(f"{PATH}: is missing; describe the cluster's master_node and worker_node in it.")
-    return read(ClusterParameters, additional_params[NAME], PATH)
+    given = additional_params[NAME]
+    if isinstance(given, dict):
+        # Requests made for other managers carry some of them empty: that asks for nothing.
+        given = {key: value for key, value in given.items() if value or key not in NOT_YET}
+    return read(ClusterParameters, given, PATH)
 
 
 def parameters_now(stored: dict[str, Any], additional_params: dict[str, Any]) -> ClusterParameters:

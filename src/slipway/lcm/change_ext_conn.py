@@ -12,6 +12,7 @@ from slipway.lcm.outside import as_they_were, check_change, moved_ports, ports_o
 from slipway.lcm.record import recorded_machine
 from slipway.lcm.rules import Rules, hooked
 from slipway.lcm.standing import check_links, info_of, level_of, scale_levels, wanted_now
+from slipway.lcm.unsupported import refuse_unsupported
 from slipway.lcm.vim_choice import connections_with
 from slipway.lcm.wanted import Renewal, wanted_at
 from slipway.mgmt.drivers import ManagementDrivers
@@ -28,6 +29,7 @@ from slipway.vim.contract import VimDriver
 def check(situation: Situation, request: ChangeExtConnRequest) -> None:
     vnf = situation.instance.vnf
     now = links_of(info_of(vnf))
+    refuse_unsupported(request)
     check_links(request.ext_virtual_links, situation.flavour)
     check_change(now, request.ext_virtual_links)
     connections_with(vnf, request.vim_connection_info)

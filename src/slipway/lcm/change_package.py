@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from slipway.lcm.rules import Rules, hooked, made_from
 from slipway.lcm.standing import check_links, highest_levels, info_of, level_of, scale_levels
+from slipway.lcm.unsupported import refuse_unsupported
 from slipway.lcm.vim_choice import connections_with
 from slipway.lcm.wanted import wanted_at
 from slipway.mgmt.drivers import ManagementDrivers
@@ -38,6 +39,7 @@ def check(situation: Situation, request: ChangePackageRequest) -> None:
         )
     _check_levels(situation, info)
     _check_members(situation, info)
+    refuse_unsupported(request)
     check_links(request.ext_virtual_links, situation.flavour)
     _check_moves(info, request)
     connections_with(vnf, request.vim_connection_info)

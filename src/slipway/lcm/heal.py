@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from slipway.lcm.rules import Rules, hooked
 from slipway.lcm.standing import info_of, wanted_now
+from slipway.lcm.unsupported import refuse_unsupported
 from slipway.lcm.wanted import Renewal
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.errors import BadRequest
@@ -17,6 +18,7 @@ from slipway.vim.contract import VimDriver
 
 
 def check(situation: Situation, request: HealRequest) -> None:
+    refuse_unsupported(request)
     _renewal(situation, request)
 
 

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from slipway.lcm.rules import Rules, hooked
 from slipway.lcm.standing import check_links, highest_levels
+from slipway.lcm.unsupported import refuse_unsupported
 from slipway.lcm.vim_choice import KEY, key_for_new
 from slipway.lcm.wanted import wanted_at
 from slipway.mgmt.drivers import ManagementDrivers
@@ -25,6 +26,7 @@ def check(situation: Situation, request: InstantiateRequest) -> None:
     if vnf.instantiation_state is InstantiationState.INSTANTIATED:
         raise Conflict(f"VNF instance {vnf.id} is instantiated already; terminate it first.")
     situation.flavour.level(request.instantiation_level_id)
+    refuse_unsupported(request)
     check_links(request.ext_virtual_links, situation.flavour)
 
 

@@ -87,6 +87,11 @@ def test_levels_count() -> None:
             {"master_node": {"cluster_cp_name": "workerNode_CP2"}},
             "master_node.cluster_cp_name: the connection point 'workerNode_CP2' belongs to 'workerNode'",
         ),
+        (
+            {"master_node": {"cluster_cp_name": "masterNode_CP9"}},
+            "master_node.cluster_cp_name: the cluster's address is one of the network of 'masterNode_CP1'; write "
+            "masterNode_CP1, or leave it out.",
+        ),
         (VIP, "master_node.cluster_ip: one master is reached at its own address"),
         (
             {"worker_node": {"aspect_id": "master_instance", "ssh_cp_name": "masterNode_CP1", "nic_cp_name": None}},

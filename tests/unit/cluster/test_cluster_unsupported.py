@@ -1,0 +1,177 @@
+"""No parameter is taken and then ignored: each is used, which the table says where, or refused by its name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway.cluster.parameters import NAME, PATH, ClusterParameters, read_parameters
+from slipway.cluster.reading import parameter_names
+from slipway.cluster.unsupported import refuse_unsupported
+from slipway.model.errors import BadRequest, Unprocessable
+from tests.unit.cluster.documents import DIGEST, FULL, KUBESPRAY, PACKAGES, REGISTRIES, V2, VOLUMES
+
+SOURCE = Path(__file__).parents[3] / "src" / "slipway" / "cluster"
+SCRIPT = "Scripts/node.sh"
+NODES = {key: V2[key] for key in ("master_node", "worker_node")}
+HTTPS = {"connection_type": 1, "server": "registry.example.com"}
+LOGIN = {"username": "user01", "password": "user01"}
+
+# What is refused, with the value that is: alone, or because the package's own script makes the nodes.
+ALWAYS: dict[str, Any] = {
+    "storage_server": VOLUMES["storage_server"],
+    "pv_registration_params": VOLUMES["pv_registration_params"],
+    "ansible": KUBESPRAY["ansible"],
+    "external_lb_param": KUBESPRAY["external_lb_param"],
+}
+WITH_SCRIPT: dict[str, Any] = {
+    "kubernetes_version": "1.34.4",
+    "cni": "none",
+    "image_repository": "registry.example.com/kubernetes",
+    "source": FULL["source"],
+}
+# Where each of the others is used: a module of slipway.cluster, and the words there.
+USED = {
+    "script_path": ("scripted.py", "parameters.script_path"),
+    "vim_name": ("plans.py", "vim_name_for"),
+    "aspect_id": ("roles.py", "aspect_id"),
+    "vdu_id": ("roles.py", "vdu_id"),
+    "ssh_cp_name": ("roster.py", "role.ssh_cp_name"),
+    "nic_cp_name": ("roster.py", "role.traffic_cp_name"),
+    "username": ("site.py", "parameters.username"),
+    "password": ("site.py", "parameters.password"),
+    "private_key": ("site.py", "parameters.private_key"),
+    "passphrase": ("site.py", "parameters.passphrase"),
+    "ssh_port": ("site.py", "parameters.ssh_port"),
+    "labels": ("steps/nodes.py", "args.node.labels"),
+    "taints": ("steps/bootstrap.py", "node.taints"),
+    "pod_cidr": ("networks.py", "pod_cidr"),
+    "cluster_cidr": ("networks.py", "cluster_cidr"),
+    "cluster_cp_name": ("checks.py", "master_node.cluster_cp_name"),
+    "cluster_ip": ("checks.py", "master_node.cluster_ip"),
+    "kubernetes_version": ("roster.py", "parameters.kubernetes_version"),
+    "cni": ("plans.py", "parameters.cni"),
+    "image_repository": ("roster.py", "parameters.image_repository"),
+    "source": ("steps/sources.py", "source.kind"),
+    "source.kind": ("steps/sources.py", "source.kind"),
+    "source.repository": ("steps/packages.py", "source.repository"),
+    "source.signing_key_path": ("steps/packages.py", "source.signing_key_path"),
+    "source.allow_unsigned": ("steps/packages.py", "source.allow_unsigned"),
+    "source.files": ("steps/sources.py", "source.files"),
+    "source.files[].name": ("steps/program_files.py", "file.name"),
+    "source.files[].url": ("steps/program_files.py", "file.url"),
+    "source.files[].path": ("steps/program_files.py", "file.path"),
+    "source.files[].sha256": ("steps/program_files.py", "file.sha256"),
+    "helm": ("helm_plans.py", "parameters.helm"),
+    "helm.install": ("helm_plans.py", "wanted.install"),
+    "helm.version": ("steps/helm.py", "given.version"),
+    "helm.url": ("steps/helm.py", "given.url"),
+    "helm.path": ("steps/helm.py", "given.path"),
+    "helm.sha256": ("steps/helm.py", "given.sha256"),
+    "helm_installation_script_path": ("helm_plans.py", "helm_installation_script_path"),
+    "proxy": ("steps/proxy.py", 'setup["proxy"]'),
+    "proxy.http_proxy": ("steps/proxy.py", "proxy.http_proxy"),
+    "proxy.https_proxy": ("steps/proxy.py", "proxy.https_proxy"),
+    "proxy.no_proxy": ("steps/proxy.py", "proxy.no_proxy"),
+    "proxy.k8s_node_cidr": ("checks.py", "proxy.k8s_node_cidr"),
+    "drain": ("planning.py", "parameters.drain"),
+    "drain.timeout": ("planning.py", "drain.timeout"),
+    "drain.empty_dir": ("planning.py", "drain.empty_dir"),
+    "drain.force": ("planning.py", "drain.force"),
+    "smoke_test": ("plans.py", "parameters.smoke_test"),
+    "private_registry_connection_info": ("steps/registries.py", "private_registry_connection_info"),
+    "private_registry_connection_info[].connection_type": ("containerd_config.py", "connection_type"),
+    "private_registry_connection_info[].server": ("steps/registries.py", "registry.server"),
+    "private_registry_connection_info[].username": ("steps/registries.py", "one.username"),
+    "private_registry_connection_info[].password": ("steps/registries.py", "one.password"),
+    "private_registry_connection_info[].certificate_path": ("steps/registries.py", "registry.certificate_path"),
+    "private_registry_connection_info[].hosts_string": ("steps/registries.py", "registry.hosts_string"),
+}
+REFUSED = {*ALWAYS, "master_node.cluster_fip_name"}
+GROUPS = {"master_node", "worker_node"}
+
+
+def refused(**given: Any) -> str:
+    with pytest.raises(Unprocessable) as caught:
+        refuse_unsupported(read_parameters({NAME: NODES | given}))
+    return caught.value.detail
+
+
+def accepted(**given: Any) -> None:
+    refuse_unsupported(read_parameters({NAME: NODES | given}))
+
+
+@pytest.mark.parametrize("name", sorted(parameter_names(ClusterParameters)))
+def test_each_parameter_is_used_or_refused(name: str) -> None:
+    top, own = re.split(r"[.\[]", name)[0], re.sub("^(master|worker)_node[.]", "", name)
+    if top in REFUSED or name in REFUSED or name in GROUPS:
+        return
+    module, words = USED[own]
+    assert words in (SOURCE / module).read_text(), f"{name} is not used in {module}"
+
+
+@pytest.mark.parametrize("name", sorted(ALWAYS))
+def test_what_does_not_work_yet_is_refused_by_name(name: str) -> None:
+    needed = {"storage_server": ALWAYS["storage_server"]} if name == "pv_registration_params" else {}
+    detail = refused(**needed, **{name: ALWAYS[name]})
+    assert f"{PATH}.{name}: it does nothing yet; leave it out." in detail
+
+
+@pytest.mark.parametrize("empty", [None, {}, [], "", False])
+@pytest.mark.parametrize("name", sorted(ALWAYS))
+def test_an_empty_one_says_nothing_and_passes(name: str, empty: Any) -> None:
+    accepted(**{name: empty})
+
+
+def test_a_floating_address_of_the_cluster_is_refused() -> None:
+    detail = refused(master_node=V2["master_node"] | {"cluster_fip_name": "vip_FloatingIP"})
+    assert detail.startswith(f"{PATH}.master_node.cluster_fip_name: ")
+
+
+@pytest.mark.parametrize("name", sorted(WITH_SCRIPT))
+def test_what_the_packages_own_script_decides_is_refused_beside_it(name: str) -> None:
+    accepted(**{name: WITH_SCRIPT[name]})
+    assert refused(script_path=SCRIPT, **{name: WITH_SCRIPT[name]}).startswith(f"{PATH}.{name}: ")
+
+
+@pytest.mark.parametrize("node", ["master_node", "worker_node"])
+def test_taints_are_the_scripts_affair(node: str) -> None:
+    given = {node: V2[node] | {"taints": ["example.com/role=edge:NoSchedule"]}}
+    accepted(**given)
+    assert refused(script_path=SCRIPT, **given).startswith(f"{PATH}.{node}.taints: ")
+
+
+@pytest.mark.parametrize(
+    ("registry", "named"),
+    [
+        (HTTPS, "connection_type"),
+        ({"connection_type": 0, "server": "a:5000", **LOGIN}, "username"),
+        ({"connection_type": 0, "server": "a:5000", "hosts_string": "10.0.0.1 a"}, "hosts_string"),
+        (HTTPS | {"certificate_path": "Files/ca.crt"}, "certificate_path"),
+    ],
+)
+def test_a_script_is_told_of_http_registries_only(registry: dict[str, Any], named: str) -> None:
+    accepted(private_registry_connection_info=[registry])
+    plain = {"connection_type": 0, "server": "b:5000"}
+    accepted(script_path=SCRIPT, private_registry_connection_info=[plain])
+    detail = refused(script_path=SCRIPT, private_registry_connection_info=[plain, registry])
+    assert f"{PATH}.private_registry_connection_info[1].{named}: " in detail
+
+
+def test_all_of_them_are_told_in_one_answer() -> None:
+    detail = refused(**{**{key: FULL[key] for key in ALWAYS}, "script_path": SCRIPT, "cni": "none"})
+    assert all(f"{PATH}.{name}: " in detail for name in (*ALWAYS, "cni"))
+
+
+@pytest.mark.parametrize("document", [V2, PACKAGES, {**REGISTRIES, "script_path": ""}])
+def test_what_works_passes(document: dict[str, Any]) -> None:
+    refuse_unsupported(read_parameters({NAME: document}))
+
+
+def test_a_digest_is_still_read_where_it_counts() -> None:
+    """An error in a parameter goes before the refusal of another one."""
+    with pytest.raises(BadRequest):
+        read_parameters({NAME: NODES | {"source": {"kind": "files", "files": [{"name": "x", "sha256": DIGEST}]}}})
