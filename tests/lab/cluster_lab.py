@@ -22,6 +22,7 @@ from slipway.model.vim import SANDBOX
 from slipway.package.build import build_package
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engines import Engines
+from slipway.vim.sandbox.inventory import everything
 from tests.functional.processes import Process
 
 T = TypeVar("T")
@@ -122,6 +123,12 @@ class ClusterLab:
 
     def cut_power(self, slot: str) -> None:
         self.engines.hands(LOCAL).engine.kill(self.machines()[slot]["computeResource"]["resourceId"])
+
+    def cut_power_of_new(self, slot: str) -> None:
+        """Of a machine that an operation under way has made, and that the record does not know yet."""
+        hands = self.engines.hands(LOCAL)
+        (machine,) = (one for one in everything(hands)[str(self.vnf)].machines if one.name == slot)
+        hands.engine.kill(machine.resource_id)
 
     def inside(self, slot: str, *command: str) -> str:
         machine = self.machines()[slot]["computeResource"]["resourceId"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from slipway.kube.waiting import deployment_available
@@ -34,7 +36,11 @@ def built_with_its_api_at_the_virtual_address(lab: ClusterLab) -> None:
 def the_first_master_loses_its_power_and_is_healed(lab: ClusterLab) -> None:
     before = lab.machines()["masterNode-0"]["id"]
     lab.cut_power("masterNode-0")
-    assert any("masterNode-0" in problem for problem in lab.health()["problems"])
+    asked = time.monotonic()
+    health = lab.health()
+    assert time.monotonic() - asked < 5
+    assert "masterNode-0 has no power." in health["problems"]
+    assert {node["name"] for node in health["nodes"] if node.get("answers")} == set(lab.machines()) - {"masterNode-0"}
     lab.heal("masterNode-0")
     assert lab.machines()["masterNode-0"]["id"] != before
     _whole(lab)
@@ -48,6 +54,18 @@ def a_heal_that_would_lose_quorum_is_refused_with_the_reason(lab: ClusterLab) ->
     assert "masterNode-2" in lab.machines()
     lab.decide(operation["id"], "rollback", "ROLLED_BACK")
     lab.heal("masterNode-1")
+    _whole(lab)
+
+
+def a_worker_that_dies_before_it_is_ready_is_told_within_a_minute(lab: ClusterLab) -> None:
+    operation = lab.begin("scale", lab.scale("SCALE_OUT"))
+    lab.until_step(operation, "join workerNode-2", "DONE")
+    lab.cut_power_of_new("workerNode-2")
+    died = time.monotonic()
+    failed = lab.ended(operation, "FAILED_TEMP")
+    assert time.monotonic() - died < 60
+    assert "workerNode-2 has no power" in failed["error"]["detail"]
+    lab.decide(operation, "rollback", "ROLLED_BACK")
     _whole(lab)
 
 
@@ -67,6 +85,16 @@ def two_masters_and_a_worker_are_healed_in_a_safe_order(lab: ClusterLab) -> None
     _whole(lab)
 
 
+def a_heal_without_a_quorum_is_refused_at_once(lab: ClusterLab) -> None:
+    lab.cut_power("masterNode-1")
+    lab.cut_power("masterNode-2")
+    asked = time.monotonic()
+    operation = lab.heal("masterNode-1", state="ROLLED_BACK")
+    assert time.monotonic() - asked < 10
+    assert "etcd has lost its quorum" in operation["error"]["detail"]
+    assert "masterNode-1 and masterNode-2 have no power" in operation["error"]["detail"]
+
+
 def terminated_without_a_trace(lab: ClusterLab) -> None:
     lab.run("terminate", {"terminationType": "FORCEFUL"})
     assert everything(lab.engines.hands(LOCAL)) == {}
@@ -76,8 +104,10 @@ STAGES = (
     built_with_its_api_at_the_virtual_address,
     the_first_master_loses_its_power_and_is_healed,
     a_heal_that_would_lose_quorum_is_refused_with_the_reason,
+    a_worker_that_dies_before_it_is_ready_is_told_within_a_minute,
     all_masters_at_once_are_refused_unless_the_whole_is_healed,
     two_masters_and_a_worker_are_healed_in_a_safe_order,
+    a_heal_without_a_quorum_is_refused_at_once,
     terminated_without_a_trace,
 )
 

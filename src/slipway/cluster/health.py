@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from slipway.cluster.naming import BALANCED_API_PORT, etcd_member_name, host_and_port
+from slipway.cluster.quorum import lost_quorum, quorum
 from slipway.cluster.site import Node, Site
 from slipway.cluster.steps import etcd
 from slipway.cluster.steps.machine import address_of, run
@@ -75,6 +76,9 @@ async def health_of(world: World, site: Site, nodes: Iterable[Node], ctx: StepCo
     ends = {node.name: end for node, (_, end) in zip(control, machines, strict=True)}
     unreached = {node.name for node, (answered, _) in zip(control, machines, strict=True) if not answered}
     told = [await _told(node, seen, off, voters, ends, unreached, ctx) for node in members]
+    left = [one.name for one in told if one.role == "master" and one.has_power and one.answers is not False]
+    if voters is None and len(left) < quorum(len(control)):
+        known.found.insert(0, lost_quorum(len(control), left, "answers"))
     for one in told:
         known.add(*_node_problems(one, seen.version, api_answers=bool(seen.nodes), reached=one.node not in unreached))
     stale = sorted(seen.nodes.keys() - {node.name for node in members})
