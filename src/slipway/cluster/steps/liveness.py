@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from slipway.cluster.steps.world import Reach
 
 T = TypeVar("T")
-
-
 MASTERS_EVERY = 3  # looks: who waits for a node asks after the masters less often
+MOST = 10_000  # machines whose silence is remembered
 
 
 @dataclass(frozen=True)
@@ -86,26 +85,31 @@ class Liveness:
 
     async def guarded(self, work: Coroutine[Any, Any, T], wait: Waiting) -> T:
         """The work's result. StepError as soon as one of the nodes is dead, or too many of the masters."""
-        task = asyncio.create_task(work)
-        looks = 0
+        task, watch = asyncio.create_task(work), asyncio.create_task(self._watched(wait))
         try:
-            while True:
-                done, _ = await asyncio.wait({task}, timeout=self._limits.between)
-                if not done:
-                    looks += 1
-                    if reason := await self._hopeless(wait, masters=looks % MASTERS_EVERY == 0):
-                        raise reason
-                    continue
-                try:
-                    return task.result()
-                except StepError as error:
-                    unanswered = error.temporary or isinstance(error, NoMasterAnswers)
-                    if reason := await self._hopeless(wait, masters=unanswered):
-                        raise reason from error
-                    raise
+            await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                raise watch.result()
+            try:
+                return task.result()
+            except StepError as error:
+                unanswered = error.temporary or isinstance(error, NoMasterAnswers)
+                if reason := await self._hopeless(wait, masters=unanswered):
+                    raise reason from error
+                raise
         finally:
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            watch.cancel()
+            await asyncio.gather(task, watch, return_exceptions=True)
+
+    async def _watched(self, wait: Waiting) -> StepError:
+        """Why there is nothing to wait for any more; no end while there is."""
+        looks = 0
+        while True:
+            await asyncio.sleep(self._limits.between)
+            looks += 1
+            if reason := await self._hopeless(wait, masters=looks % MASTERS_EVERY == 0):
+                return reason
 
     async def answers(self, node: Node, site: Site | None, ctx: StepContext, limit: float | None = None) -> bool:
         """By SSH, or else its kubelet through the API."""
@@ -157,6 +161,8 @@ class Liveness:
         for node, answered in zip(nodes, found, strict=True):
             if answered:
                 self._silent.pop(node.machine, None)
+        if len(self._silent) >= MOST:
+            self._silent.clear()
         for node in silent:
             before = self._silent.get(node.machine)
             if before is None or now - before.last > self._limits.forget:
@@ -166,7 +172,9 @@ class Liveness:
         return silent
 
     def _silent_for(self, node: Node) -> float:
-        return time.monotonic() - self._silent[node.machine].since
+        """Another step may have had an answer of it meanwhile."""
+        silence = self._silent.get(node.machine)
+        return time.monotonic() - silence.since if silence else 0.0
 
     async def _by_ssh(self, node: Node, ctx: StepContext, limit: float) -> bool:
         """A machine that refuses us is there."""
