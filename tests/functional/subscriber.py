@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -23,6 +24,8 @@ class Subscriber:
         self.test_status = 204
         self.port = 0
         self.tokens = 0
+        self.token: str | None = None  # instead of token-1, token-2, ...
+        self.tokens_for: set[str] | None = None  # the passwords that get one; None: all
         self.scheme = "http"
         self.shown: list[tuple[str, str]] = []  # path, and the name in the certificate that was shown there
         self._news = asyncio.Condition()
@@ -61,8 +64,12 @@ class Subscriber:
 
     async def _answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
         if path == "/token":
+            given = base64.b64decode(headers.get("authorization", "").removeprefix("Basic ")).decode()
+            if self.tokens_for is not None and given.partition(":")[2] not in self.tokens_for:
+                return 401, b"{}"
             self.tokens += 1
-            return 200, msgspec.json.encode({"access_token": f"token-{self.tokens}", "expires_in": 3600})
+            token = f"token-{self.tokens}" if self.token is None else self.token
+            return 200, msgspec.json.encode({"access_token": token, "expires_in": 3600})
         async with self._news:
             self.calls += 1
             self._news.notify_all()

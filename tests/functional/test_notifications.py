@@ -251,6 +251,23 @@ async def test_a_subscriber_gets_the_credentials_it_asked_for(world: World, subs
     assert "authentication" not in listed.text
 
 
+async def test_a_token_reaches_only_subscribers_that_gave_its_secret(world: World, subscriber: Subscriber) -> None:
+    vnfd_id = (await world.onboard())["vnfdId"]
+    async with sending(world), a_subscriber() as stranger:
+        for one, password in ((subscriber, "right"), (stranger, "a guess")):
+            params = {
+                "clientId": "me",
+                "clientPassword": password,
+                "tokenEndpoint": f"http://127.0.0.1:{subscriber.port}/token",
+            }
+            oauth2 = {"authType": ["OAUTH2_CLIENT_CREDENTIALS"], "paramsOauth2ClientCredentials": params}
+            await subscribe(world, V2, one, authentication=oauth2)
+            await world.create(vnfd_id)
+            await one.wait_for(1)
+    assert subscriber.headers[0]["authorization"] == "Bearer token-1"
+    assert stranger.headers[0]["authorization"] == "Bearer token-2"
+
+
 async def test_subscriptions_are_listed_shown_filtered_and_removed(world: World, subscriber: Subscriber) -> None:
     shown = await subscribe(world, V2, subscriber, filter={"operationTypes": ["HEAL"]})
     assert shown["filter"] == {"operationTypes": ["HEAL"]}

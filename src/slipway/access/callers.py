@@ -9,10 +9,10 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from slipway.access.remembered import Remembered
 from slipway.model.access import Caller, Role
 from slipway.model.clock import utcnow
 from slipway.model.errors import Forbidden
+from slipway.model.remembered import Remembered
 from slipway.store import tokens
 from slipway.store.database import Database
 from slipway.store.tables import PROJECT

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from slipway.access.remembered import Remembered
 from slipway.access.role_names import highest
 from slipway.model.access import Caller, Role
 from slipway.model.errors import OutsideError, Unavailable
+from slipway.model.remembered import Remembered
 from slipway.outside.guard import Guard, read_limited
 
 if TYPE_CHECKING:

@@ -44,7 +44,7 @@ class Subscribing:
     ) -> tuple[Subscription, bool]:
         """The subscription, and whether it is a new one: who asks twice for the same is told of the first."""
         refuse_references(msgspec.to_builtins(request))
-        await self._check(interface, request)
+        await self._check(interface, request, project)
         return await self._database.write(self._add, interface, request, project)
 
     async def get(self, interface: Interface, subscription_id: str) -> Subscription:
@@ -56,7 +56,7 @@ class Subscribing:
     async def remove(self, interface: Interface, subscription_id: str) -> None:
         await self._database.write(self._remove, interface, subscription_id)
 
-    async def _check(self, interface: Interface, request: AnySubscriptionRequest) -> None:
+    async def _check(self, interface: Interface, request: AnySubscriptionRequest, project: str) -> None:
         addresses = {"callbackUri": request.callback_uri}
         if request.authentication:
             if why := self._calling.refuse(request.authentication):
@@ -69,7 +69,7 @@ class Subscribing:
                 raise BadRequest(f"{attribute}: {error.detail}") from None
         if self._test:
             try:
-                await self._calling.test(request.callback_uri, request.authentication, interface)
+                await self._calling.test(request.callback_uri, request.authentication, interface, project)
             except CallFailed as failure:
                 kind = BadRequest if interface is Interface.LCM_V1 else Unprocessable
                 raise kind(f"callbackUri: the test call failed: {failure} It must answer a GET with 204.") from None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from slipway.model.errors import OutsideError
+from slipway.model.remembered import Remembered
 from slipway.model.subscription import Authentication, AuthType, Interface
 from slipway.outside.guard import Guard, read_limited
 
@@ -21,6 +23,7 @@ PATIENCE = 20.0  # seconds for all of it
 LARGEST = 1 << 16  # bytes of an answer that are read
 VERSIONS = {Interface.LCM_V2: "2.0.0"}
 EARLY = 30.0  # seconds before its end a token is fetched anew
+MOST_TOKENS = 256
 
 
 class CallFailed(Exception):
@@ -36,29 +39,35 @@ class Identity:
     thumbprint: str  # x5t#S256
 
 
-@dataclass
-class _Token:
-    value: str = field(repr=False)
-    ends: float
-
-
 class Calling:
-    def __init__(self, guard: Guard, identity: Identity | None = None, ca: str | None = None) -> None:
+    def __init__(
+        self,
+        guard: Guard,
+        identity: Identity | None = None,
+        ca: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._guard = guard
         self._identity = identity
         self._verify: bool | str = ca or True
-        self._tokens: dict[tuple[str, str], _Token] = {}
+        self._clock = clock
+        self._tokens: Remembered[str] = Remembered(MOST_TOKENS, clock)
         self._plain: httpx.AsyncClient | None = None
         self._known: httpx.AsyncClient | None = None
 
-    async def test(self, uri: str, authentication: Authentication | None, interface: Interface) -> None:
+    async def test(self, uri: str, authentication: Authentication | None, interface: Interface, project: str) -> None:
         """The subscriber must answer a GET with 204 before it is told anything."""
-        await self._call("GET", uri, None, authentication, interface)
+        await self._call("GET", uri, None, authentication, interface, project)
 
     async def tell(
-        self, uri: str, body: dict[str, Any], authentication: Authentication | None, interface: Interface
+        self,
+        uri: str,
+        body: dict[str, Any],
+        authentication: Authentication | None,
+        interface: Interface,
+        project: str,
     ) -> None:
-        await self._call("POST", uri, body, authentication, interface)
+        await self._call("POST", uri, body, authentication, interface, project)
 
     async def close(self) -> None:
         for client in (self._plain, self._known):
@@ -96,6 +105,7 @@ class Calling:
         body: dict[str, Any] | None,
         authentication: Authentication | None,
         interface: Interface,
+        project: str,
     ) -> None:
         import httpx
 
@@ -110,14 +120,14 @@ class Calling:
             if authentication and AuthType.BASIC in kinds and authentication.params_basic:
                 auth = (authentication.params_basic.user_name, authentication.params_basic.password)
             elif authentication and {AuthType.OAUTH2, AuthType.OAUTH2_CERTIFICATE} & kinds:
-                headers["Authorization"] = f"Bearer {await self._token(authentication)}"
+                headers["Authorization"] = f"Bearer {await self._token(authentication, project)}"
             client = self._client(with_certificate=AuthType.TLS_CERTIFICATE in kinds)
             async with (
                 asyncio.timeout(PATIENCE),
                 client.stream(method, uri, content=content, headers=headers, auth=auth) as answer,
             ):
                 if answer.status_code == httpx.codes.UNAUTHORIZED and authentication:
-                    self._forget(authentication)
+                    self._tokens.forget(_credential(authentication, project))
                 if answer.status_code != httpx.codes.NO_CONTENT:
                     raise CallFailed(f"{_place(uri)} answered {answer.status_code} instead of 204.")
         except OutsideError as error:
@@ -137,18 +147,16 @@ class Calling:
             self._plain = self._guard.client(timeout=TIMEOUT, verify=self._verify)
         return self._plain
 
-    async def _token(self, authentication: Authentication) -> str:
-        endpoint, client_id = _endpoint(authentication)
-        known = self._tokens.get((endpoint, client_id))
-        if known is None or known.ends <= time.monotonic() + EARLY:
-            known = self._tokens[endpoint, client_id] = await self._fetched(authentication)
-        return known.value
+    async def _token(self, authentication: Authentication, project: str) -> str:
+        """One that was fetched before serves only who gave exactly the same, secret included, in the same project."""
+        credential = _credential(authentication, project)
+        if (known := self._tokens.get(credential)) is not None:
+            return known
+        fetched = await self._fetched(authentication)
+        self._tokens.keep(credential, fetched.access_token, self._clock() + fetched.expires_in - EARLY)
+        return fetched.access_token
 
-    def _forget(self, authentication: Authentication) -> None:
-        if authentication.params_oauth2_client_credentials or authentication.params_oauth2_client_cert:
-            self._tokens.pop(_endpoint(authentication), None)
-
-    async def _fetched(self, authentication: Authentication) -> _Token:
+    async def _fetched(self, authentication: Authentication) -> _TokenAnswer:
         endpoint, client_id = _endpoint(authentication)
         secret = authentication.params_oauth2_client_credentials
         form = {"grant_type": "client_credentials"}
@@ -164,14 +172,21 @@ class Calling:
             raise CallFailed(f"The token endpoint {_place(endpoint)} answered {answer.status_code}.")
         try:
             found = msgspec.json.decode(body, type=_TokenAnswer)
-        except msgspec.DecodeError:
-            raise CallFailed(f"The token endpoint {_place(endpoint)} gave no token.") from None
-        return _Token(found.access_token, time.monotonic() + found.expires_in)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            found = _TokenAnswer("")
+        token = found.access_token
+        if not token.isascii() or not token.isprintable() or " " in token or not token:
+            raise CallFailed(f"The token endpoint {_place(endpoint)} gave no token.")
+        return found
 
 
-class _TokenAnswer(msgspec.Struct):
+class _TokenAnswer(msgspec.Struct, frozen=True):
     access_token: str
     expires_in: float = 300.0
+
+
+def _credential(authentication: Authentication, project: str) -> str:
+    return f"{project}\n{msgspec.json.encode(authentication).decode()}"
 
 
 def kinds_of(authentication: Authentication) -> frozenset[AuthType]:

@@ -85,7 +85,7 @@ class Sender:
     async def _deliver(self, subscription: Subscription) -> None:
         """All that waits for one subscriber, until nothing is left or it does not answer."""
         try:
-            authentication = await self._database.read(self._opened, subscription)
+            authentication, project = await self._database.read(self._opened, subscription)
             while waiting := await self._database.read(subscriptions.next_waiting, subscription.id, BATCH):
                 if old := [one.position for one in waiting if one.age > self._give_up_after]:
                     log.warning("gave up %d notifications for subscription %s", len(old), subscription.id)
@@ -93,7 +93,9 @@ class Sender:
                     continue
                 for one in waiting:
                     body = with_base(msgspec.json.decode(one.body), self._base)
-                    await self._calling.tell(subscription.callback_uri, body, authentication, subscription.interface)
+                    await self._calling.tell(
+                        subscription.callback_uri, body, authentication, subscription.interface, project
+                    )
                     await self._database.write(subscriptions.arrived, subscription.id, [one.position], LEASE)
             await self._database.write(subscriptions.release, subscription.id)
         except CallFailed as failure:
@@ -107,11 +109,12 @@ class Sender:
         wait = random.uniform(longest / 2, longest)  # noqa: S311 - not for secrecy
         subscriptions.failed(connection, subscription_id, error, wait)
 
-    def _opened(self, connection: Connection, subscription: Subscription) -> Authentication | None:
+    def _opened(self, connection: Connection, subscription: Subscription) -> tuple[Authentication | None, str]:
+        """How to log in at a subscriber, and its project."""
         if not subscription.authentication:
-            return None
+            return None, ""
         clear = self._vault.reveal(connection, [subscription.id], subscription.authentication)
-        return msgspec.convert(clear, Authentication)
+        return msgspec.convert(clear, Authentication), subscriptions.project_of(connection, subscription.id)
 
 
 def with_base(body: dict[str, Any], base: str) -> dict[str, Any]:

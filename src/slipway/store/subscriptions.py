@@ -73,6 +73,15 @@ def of_project(connection: Connection, project: str, interfaces: Collection[Inte
     return list(connection.scalars(_OF_PROJECT, {"of": project, "wanted": wanted}))
 
 
+def project_of(connection: Connection, subscription_id: str) -> str:
+    project: str | None = connection.scalar(
+        select(subscriptions.c.project).where(subscriptions.c.id == subscription_id)
+    )
+    if project is None:
+        raise NotFound(f"There is no subscription {subscription_id}.")
+    return project
+
+
 def delete_one(connection: Connection, subscription_id: str, interface: Interface) -> None:
     """With all that waits for it."""
     get(connection, subscription_id, interface)

@@ -9,10 +9,10 @@ import pytest
 
 from slipway.access import keystone as module
 from slipway.access.keystone import Keystone, ServiceUser
-from slipway.access.remembered import Remembered
 from slipway.access.role_names import read_role_names
 from slipway.model.access import Caller, Role
 from slipway.model.errors import SettingsError, Unavailable
+from slipway.model.remembered import Remembered
 from slipway.outside.guard import Guard
 from slipway.settings import Settings
 from tests.unit.access.small_keystone import PASSWORD, SmallKeystone, small_keystone

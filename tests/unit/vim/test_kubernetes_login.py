@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Iterator
 from typing import Any
 
@@ -161,6 +162,16 @@ async def test_a_token_is_kept_until_shortly_before_its_end(cluster: Cluster, en
         now[0], endpoint.ends, endpoint.refreshes = 3000.0, 4000.0, False
         await api.get("/version")
     assert endpoint.grants == ["password", "refresh_token", "refresh_token", "password"]
+
+
+async def test_logins_that_fail_leave_nothing_behind(cluster: Cluster, endpoint: TokenEndpoint) -> None:
+    tokens = IdTokens()
+    driver = KubernetesVimDriver(tokens)
+    for number in range(5):
+        with pytest.raises(VimError, match="Invalid user credentials"):
+            await driver.check(to(cluster, by_oidc(endpoint, password=f"guess {number}")))
+    gc.collect()
+    assert not len(tokens._locks)
 
 
 async def test_a_check_asks_for_a_new_token_even_if_one_is_kept(cluster: Cluster, endpoint: TokenEndpoint) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -50,7 +51,7 @@ class IdTokens:
         self._guard = guard
         self._clock = clock
         self._kept: dict[OidcAccount, _Kept] = {}
-        self._locks: dict[OidcAccount, asyncio.Lock] = {}
+        self._locks: WeakValueDictionary[OidcAccount, asyncio.Lock] = WeakValueDictionary()  # of those who log in now
 
     async def get(self, account: OidcAccount, tls: ssl.SSLContext) -> str:
         """A token that is good for a while yet."""
@@ -101,11 +102,10 @@ class IdTokens:
         return _Kept(token, _end_of(token, document, self._clock()), renewed if isinstance(renewed, str) else None)
 
     def _keep(self, account: OidcAccount, kept: _Kept) -> None:
+        self._kept.pop(account, None)
         self._kept[account] = kept
         while len(self._kept) > MOST_KEPT:
-            oldest = next(iter(self._kept))
-            del self._kept[oldest]
-            self._locks.pop(oldest, None)
+            del self._kept[next(iter(self._kept))]
 
 
 def is_token_url(given: str) -> bool:

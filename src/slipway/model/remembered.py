@@ -1,4 +1,4 @@
-"""Who was behind a token, for a short time. What is kept is a hash: a token can't be read out of it."""
+"""What is known of a credential, for a short time. Kept under its hash: the credential can't be read out of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Remembered(Generic[T]):
-    """Bounded: the one not asked for longest makes room."""
+    """Bounded: the one not asked for longest makes room. A key is whatever text holds the whole credential."""
 
     def __init__(self, most: int, clock: Callable[[], float]) -> None:
         self._most = most
@@ -21,8 +21,8 @@ class Remembered(Generic[T]):
     def __len__(self) -> int:
         return len(self._kept)
 
-    def get(self, token: str) -> T | None:
-        key = _key(token)
+    def get(self, credential: str) -> T | None:
+        key = _key(credential)
         until, found = self._kept.get(key, (0.0, None))
         if until <= self._clock():
             self._kept.pop(key, None)
@@ -30,13 +30,16 @@ class Remembered(Generic[T]):
         self._kept.move_to_end(key)
         return found
 
-    def keep(self, token: str, found: T, until: float) -> None:
+    def keep(self, credential: str, found: T, until: float) -> None:
         if until <= self._clock():
             return
-        self._kept[_key(token)] = (until, found)
+        self._kept[_key(credential)] = (until, found)
         while len(self._kept) > self._most:
             self._kept.popitem(last=False)
 
+    def forget(self, credential: str) -> None:
+        self._kept.pop(_key(credential), None)
 
-def _key(token: str) -> bytes:
-    return sha256(token.encode()).digest()
+
+def _key(credential: str) -> bytes:
+    return sha256(credential.encode()).digest()

@@ -1,0 +1,88 @@
+"""Tokens for subscribers are theirs alone: kept for whoever gave the same credentials in the same project."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from slipway.model.subscription import Authentication, Interface
+from slipway.notify.calling import MOST_TOKENS, CallFailed, Calling
+from slipway.outside.guard import Guard
+from tests.functional.subscriber import Subscriber, a_subscriber
+
+RIGHT = "secret"
+
+
+@pytest.fixture
+async def subscriber() -> AsyncIterator[Subscriber]:
+    async with a_subscriber() as subscriber:
+        yield subscriber
+
+
+@pytest.fixture
+async def calling() -> AsyncIterator[Calling]:
+    calling = Calling(Guard(loopback=True))
+    yield calling
+    await calling.close()
+
+
+def oauth2(subscriber: Subscriber, password: str = RIGHT, client_id: str = "me") -> Authentication:
+    params = {
+        "clientId": client_id,
+        "clientPassword": password,
+        "tokenEndpoint": f"http://127.0.0.1:{subscriber.port}/token",
+    }
+    document = {"authType": ["OAUTH2_CLIENT_CREDENTIALS"], "paramsOauth2ClientCredentials": params}
+    return msgspec.convert(document, Authentication)
+
+
+async def tell(calling: Calling, subscriber: Subscriber, authentication: Authentication, project: str) -> Any:
+    await calling.tell(subscriber.uri, {}, authentication, Interface.LCM_V2, project)
+    return subscriber.headers[-1]["authorization"]
+
+
+async def test_a_token_goes_to_nobody_who_does_not_know_its_secret(calling: Calling, subscriber: Subscriber) -> None:
+    assert await tell(calling, subscriber, oauth2(subscriber), "blue") == "Bearer token-1"
+    async with a_subscriber() as stranger:
+        await calling.tell(stranger.uri, {}, oauth2(subscriber, "a guess"), Interface.LCM_V2, "blue")
+        assert stranger.headers[-1]["authorization"] == "Bearer token-2"
+        subscriber.tokens_for = {RIGHT}
+        with pytest.raises(CallFailed, match="answered 401"):
+            await calling.tell(stranger.uri, {}, oauth2(subscriber, "another guess"), Interface.LCM_V2, "blue")
+        assert stranger.calls == 1
+
+
+async def test_projects_share_no_token(calling: Calling, subscriber: Subscriber) -> None:
+    assert await tell(calling, subscriber, oauth2(subscriber), "blue") == "Bearer token-1"
+    assert await tell(calling, subscriber, oauth2(subscriber), "red") == "Bearer token-2"
+    assert await tell(calling, subscriber, oauth2(subscriber), "blue") == "Bearer token-1"
+
+
+async def test_tokens_are_kept_for_a_bounded_number_of_subscribers(calling: Calling, subscriber: Subscriber) -> None:
+    for number in range(MOST_TOKENS + 1):
+        await calling._token(oauth2(subscriber, client_id=str(number)), "blue")
+    assert len(calling._tokens) == MOST_TOKENS
+    assert await calling._token(oauth2(subscriber, client_id=str(MOST_TOKENS)), "blue") == f"token-{MOST_TOKENS + 1}"
+    assert await calling._token(oauth2(subscriber, client_id="0"), "blue") == f"token-{MOST_TOKENS + 2}"
+
+
+async def test_a_token_that_ended_is_fetched_anew(subscriber: Subscriber) -> None:
+    now = [1000.0]
+    calling = Calling(Guard(loopback=True), clock=lambda: now[0])
+    assert await tell(calling, subscriber, oauth2(subscriber), "blue") == "Bearer token-1"
+    now[0] += 3500
+    assert await tell(calling, subscriber, oauth2(subscriber), "blue") == "Bearer token-1"
+    now[0] += 100
+    assert await tell(calling, subscriber, oauth2(subscriber), "blue") == "Bearer token-2"
+    await calling.close()
+
+
+@pytest.mark.parametrize("token", ["", "two words", "line\r\nX-Other: header", "ключ"])
+async def test_what_is_no_token_is_not_sent(calling: Calling, subscriber: Subscriber, token: str) -> None:
+    subscriber.token = token
+    with pytest.raises(CallFailed, match="gave no token"):
+        await tell(calling, subscriber, oauth2(subscriber), "blue")
+    assert subscriber.calls == 0
