@@ -16,6 +16,7 @@ from slipway.api.legacy_vims import LegacyVims
 from slipway.api.links import LCM_V1, Links
 from slipway.api.metrics import PATH as METRICS
 from slipway.api.metrics import Metrics
+from slipway.api.origins import Origins
 from slipway.api.package_content import PackageContent, PackageUpload
 from slipway.api.package_ways import by_id, by_vnfd
 from slipway.api.packages import Packages, ReadPackages
@@ -57,6 +58,7 @@ class Application(Litestar):
         )
         self.state.database = services.database
         self.state.body_seconds = services.body_seconds
+        self._origins = Origins(services.base_url, tokens=services.callers is not None)
         self._gate = Gate(services.callers, public)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -66,6 +68,7 @@ class Application(Litestar):
         if scope["path"].startswith(LCM_PREFIX):
             send = _with_lcm_headers(send)
         try:
+            self._origins.check(scope["method"], scope["headers"])
             scope["user"] = await self._gate.enter(scope["path"], scope["headers"])
         except RequestError as error:
             await _refuse(error, scope, receive, send)
