@@ -25,6 +25,7 @@ from slipway.lcm.hook_check import check_hooks
 from slipway.lcm.lifecycle import RecordedLifecycle
 from slipway.lcm.onboarding import Onboarding
 from slipway.lcm.package_download import Bounds
+from slipway.lcm.project_limits import ProjectLimits
 from slipway.lcm.script_world import RecordedScriptWorld
 from slipway.lcm.standing_clusters import StandingClusters
 from slipway.lcm.subscribing import Subscribing
@@ -138,6 +139,11 @@ def assemble(
             watch=telemetry,
         )
         telemetry.collectors["worker"] = partial(_slots, worker)
+    project_limits = ProjectLimits(
+        packages=settings.max_project_packages,
+        package_bytes=settings.max_project_package_bytes,
+        subscriptions=settings.max_project_subscriptions,
+    )
     return Slipway(
         settings=settings,
         database=database,
@@ -159,6 +165,9 @@ def assemble(
         onboarding=Onboarding(
             database,
             settings.packages_path,
+            vault,
+            secret_names=names,
+            project_limits=project_limits,
             policy=UnsignedPolicy(settings.unsigned_packages),
             trust=_trusted(settings.trusted_certificates),
             check=partial(check_hooks, management=management),
@@ -167,7 +176,9 @@ def assemble(
         ),
         vims=vims,
         calling=calling,
-        subscribing=Subscribing(database, vault, guard, calling, test=settings.callback_test),
+        subscribing=Subscribing(
+            database, vault, guard, calling, test=settings.callback_test, project_limits=project_limits
+        ),
         clusters=StandingClusters(database, vault, world, (kubernetes.name, *kubernetes.aliases)),
         reach=reach,
         worker=worker,

@@ -40,8 +40,9 @@ QUERIES = {
 
 def loopback_world(database: Database, directory: Path) -> AbstractAsyncContextManager[World]:
     guard = Guard(networks=read_networks(("127.0.0.0/8",)), loopback=True, resolver=_nobody)
-    subscribing = Subscribing(database, Vault(directory / "secrets.key"), guard, Calling(guard), test=False)
-    onboarding = Onboarding(database, directory / "packages", guard=guard)
+    vault = Vault(directory / "secrets.key")
+    subscribing = Subscribing(database, vault, guard, Calling(guard), test=False)
+    onboarding = Onboarding(database, directory / "packages", vault, guard=guard)
     return a_world(database, directory, subscribing=subscribing, onboarding=onboarding)
 
 

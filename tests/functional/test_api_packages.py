@@ -10,11 +10,14 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from sqlalchemy import Connection, select
 
 from slipway.api.application import make_app
 from slipway.lcm.incoming import Incoming
 from slipway.lcm.package_records import begin
+from slipway.store import tables
 from slipway.store.database import Database
 from tests.unit.api.world import BASE_URL, PACKAGES, TOKEN, World, a_world, sample_csar
 
@@ -86,6 +89,41 @@ async def test_a_broken_package_says_what_is_wrong_and_can_be_sent_again(world: 
     assert shown["onboardingState"] == "ONBOARDED"
     assert "onboardingFailureDetails" not in shown
     await world.call("PUT", f"{where}/package_content", 409, content=content, headers=ZIP)
+
+
+async def test_secrets_in_user_defined_data_are_stored_encrypted_and_shown_to_nobody(world: World) -> None:
+    data = {"owner": "me", "login": {"user": "u", "password": "canary-1"}, "api_token": "canary-2"}
+    created = await world.call("POST", PACKAGES, 201, json={"userDefinedData": data})
+    where = f"{PACKAGES}/{created.json()['id']}"
+    patch = {"userDefinedData": {"sshPassword": "canary-3", "login": {"password": "canary-4"}, "room": 1}}
+    patched = await world.call("PATCH", where, 200, json=patch)
+    assert patched.json() == {"userDefinedData": {"login": {}, "room": 1}}
+    shown = await world.call("GET", where, 200)
+    assert shown.json()["userDefinedData"] == {"owner": "me", "login": {"user": "u"}, "room": 1}
+    listed = await world.call("GET", f"{PACKAGES}?all_fields", 200)
+    stored, ciphertexts = await world.services.database.read(everything_stored)
+    for text in (created.text, patched.text, shown.text, listed.text, stored):
+        assert "canary" not in text
+        assert "$secret" not in text or text == stored
+    assert ciphertexts == 3  # what was replaced is gone
+    await world.call("PATCH", where, 400, json={"userDefinedData": {"a": {"$secret": "x"}}})
+    await world.call("DELETE", where, 204)
+    assert (await world.services.database.read(everything_stored))[1] == 0
+
+
+def everything_stored(connection: Connection) -> tuple[str, int]:
+    """The records of packages, and how many secrets there are."""
+    records = [msgspec.json.encode(doc).decode() for doc in connection.scalars(select(tables.packages.c.doc))]
+    return "\n".join(records), len(connection.execute(select(tables.secrets.c.id)).all())
+
+
+async def test_user_defined_data_does_not_grow_without_end(world: World) -> None:
+    where = f"{PACKAGES}/{(await world.call('POST', PACKAGES, 201, json={})).json()['id']}"
+    for number, status in ((1, 200), (2, 400)):
+        patch = {"userDefinedData": {f"part {number}": "x" * 600_000}}
+        answer = await world.call("PATCH", where, status, json=patch)
+    assert "userDefinedData" in answer.json()["detail"]
+    assert list((await world.call("GET", where, 200)).json()["userDefinedData"]) == ["part 1"]
 
 
 async def test_the_same_vnfd_twice_is_refused(world: World) -> None:

@@ -112,6 +112,29 @@ async def test_only_json_can_be_had(world: World, accept: str, status: int) -> N
     await world.call("GET", INSTANCES, status, headers={"Accept": accept})
 
 
+async def test_a_body_that_is_missing_is_said_to_be(world: World) -> None:
+    """Not its media type, which nothing has."""
+    one, package = f"{INSTANCES}/1", "/vnfpkgm/v1/vnf_packages/1"
+    paths = [
+        INSTANCES, "/vnflcm/v1/vnf_instances", "/vnfpkgm/v1/vnf_packages", f"{package}/package_content/upload_from_uri",
+        *(f"{one}/{action}" for action in ("instantiate", "scale", "heal", "terminate", "change_ext_conn")),
+        f"{one.replace('v2', 'v1')}/instantiate", f"{INSTANCES.rpartition('/')[0]}/vnf_lcm_op_occs/1/cancel",
+        "/vnflcm/v1/subscriptions", "/vnflcm/v2/subscriptions", "/vnfpkgm/v1/subscriptions",
+        "/slipway/v1/vims", "/slipway/v1/plans", "/slipway/v1/tokens",
+    ]  # fmt: skip
+    calls = [("POST", path) for path in paths] + [
+        ("PATCH", one),
+        ("PATCH", package),
+        ("PUT", f"{package}/package_content"),
+    ]
+    for method, path in calls:
+        for headers in ({}, {"Content-Type": "application/json"}, {"Content-Type": "application/zip"}):
+            refused = await world.call(method, path, 400, headers=headers)
+            assert "body is missing" in refused.json()["detail"], (method, path)
+    answer = await world.client.post("/v1.0/vims")
+    assert (answer.status_code, "body is missing" in answer.text) == (400, True)
+
+
 async def test_errors_of_the_way_in(world: World) -> None:
     await world.call("GET", "/no/such/thing", 404)
     await world.call("GET", f"{INSTANCES}/no-such-id", 404)

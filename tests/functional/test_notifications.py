@@ -285,6 +285,50 @@ async def test_subscriptions_are_listed_shown_filtered_and_removed(world: World,
     await world.call("DELETE", f"{V2}/{shown['id']}", 404, headers=VERSION)
 
 
+FILTERS = {
+    V1: ({"operationTypes": ["HEAL", "SCALE"]}, {"operationTypes": ["SCALE", "HEAL"]}),
+    V2: (
+        {"vnfInstanceSubscriptionFilter": {"vnfdIds": ["a", "b"]}, "notificationTypes": [OPERATION]},
+        {"notificationTypes": [OPERATION], "vnfInstanceSubscriptionFilter": {"vnfdIds": ["b", "a"]}},
+    ),
+    PACKAGES: ({"vnfdId": ["a"]}, {"vnfdId": "a", "vnfProductsFromProviders": []}),
+}
+
+
+@pytest.mark.parametrize("path", [V1, V2, PACKAGES])
+async def test_equal_filters_are_one_subscription(world: World, subscriber: Subscriber, path: str) -> None:
+    one, same = FILTERS[path]
+    shown = await subscribe(world, path, subscriber, filter=one)
+    for wanted in (one, same):
+        body = {"callbackUri": subscriber.uri, "filter": wanted}
+        again = await world.call("POST", path, 303, json=body, headers=VERSION if path == V2 else {})
+        assert again.headers["location"] == f"{BASE_URL}{path}/{shown['id']}"
+    await subscribe(world, path, subscriber)
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?all_fields", "?fields=callbackUri", "?exclude_fields=verbosity", "?filter=(eq,verbosity,FULL)"]
+)
+async def test_a_list_of_version_2_always_says_how_much_is_told(
+    world: World, subscriber: Subscriber, query: str
+) -> None:
+    await subscribe(world, V2, subscriber)
+    (listed,) = (await world.call("GET", f"{V2}{query}", 200, headers=VERSION)).json()
+    assert listed["verbosity"] == "FULL"
+    assert listed["callbackUri"] == subscriber.uri
+    short = await subscribe(world, V2, subscriber, verbosity="SHORT")
+    found = (await world.call("GET", f"{V2}{query}", 200, headers=VERSION)).json()
+    assert {one["id"]: one["verbosity"] for one in found}.get(short["id"], "SHORT") == "SHORT"
+
+
+async def test_verbosity_is_no_word_of_the_other_interfaces(world: World, subscriber: Subscriber) -> None:
+    for path in (V1, PACKAGES):
+        await subscribe(world, path, subscriber)
+        (listed,) = (await world.call("GET", f"{path}?all_fields", 200)).json()
+        assert "verbosity" not in listed
+        await world.call("GET", f"{path}?filter=(eq,verbosity,FULL)", 400)
+
+
 @pytest.mark.parametrize("path", [V1, V2, PACKAGES])
 async def test_who_subscribes_twice_is_shown_the_first(world: World, subscriber: Subscriber, path: str) -> None:
     shown = await subscribe(world, path, subscriber)

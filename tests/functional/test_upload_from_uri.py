@@ -15,6 +15,7 @@ from slipway.lcm.onboarding import Onboarding
 from slipway.lcm.package_download import Bounds, Source
 from slipway.outside.guard import Guard
 from slipway.store.database import Database
+from slipway.store.secrets import Vault
 from tests.functional.package_server import PASSWORD, USER, PackageServer
 from tests.unit.api.world import PACKAGES, World, a_world, sample_csar
 from tests.unit.outside.certificates import Authority
@@ -25,7 +26,8 @@ UNDER_WAY = ("UPLOADING", "PROCESSING")
 
 
 def onboarding(database: Database, directory: Path, bounds: Bounds = BOUNDS) -> Onboarding:
-    return Onboarding(database, directory / "packages", guard=Guard(loopback=True), bounds=bounds)
+    vault = Vault(directory / "secrets.key")
+    return Onboarding(database, directory / "packages", vault, guard=Guard(loopback=True), bounds=bounds)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from litestar.response.base import ASGIResponse
 from msgspec import Meta
 
 from slipway.api.answers import NOTHING, file_of
-from slipway.api.bodies import Body, require_media_type, too_large, too_slow
+from slipway.api.bodies import Body, require_body, require_media_type, too_large, too_slow
 from slipway.api.links import PACKAGES
 from slipway.api.negotiation import acceptable
 from slipway.api.package_ways import Way
@@ -60,6 +60,7 @@ class PackageUpload:
 
     async def upload(self, request: AnyRequest) -> ASGIResponse:
         """What is wrong with the content is told by the package's onboardingFailureDetails."""
+        require_body(request, (ZIP,))
         require_media_type(request, (ZIP,))
         await self._onboarding.upload(request.path_params["id"], _received(request))
         return empty_reply(202)

@@ -97,8 +97,8 @@ class Packages:
         if body == ModifyPackage():
             raise BadRequest("The body names nothing to change; possible are: operationalState, userDefinedData.")
         refuse_references(body.user_defined_data or {})
-        await self._onboarding.modify(request.path_params["id"], body.operational_state, body.user_defined_data)
-        return json_reply(msgspec.json.encode(body))
+        data = await self._onboarding.modify(request.path_params["id"], body.operational_state, body.user_defined_data)
+        return json_reply(shown(msgspec.structs.replace(body, user_defined_data=data)))
 
     async def delete(self, request: AnyRequest) -> ASGIResponse:
         await self._onboarding.delete(request.path_params["id"])

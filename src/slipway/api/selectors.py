@@ -14,6 +14,7 @@ from typing import Any
 
 from slipway.model.attributes import Array, Attribute, Each, Fields, Map, Member, Step, read_path, resolve
 from slipway.model.errors import BadRequest
+from slipway.store.filters import LONGEST
 
 Path = tuple[Step, ...]
 
@@ -66,6 +67,8 @@ def select(query: Mapping[str, str], resource: Attribute, default: tuple[str, ..
 
 
 def _paths(text: str, resource: Attribute, place: str) -> list[Path]:
+    if len(text) > LONGEST:
+        raise BadRequest(f"{place}: {len(text)} characters are too many; at most {LONGEST} are read.")
     return [_whole(resolve(resource, read_path(part, place), place)[0]) for part in text.split(",")]
 
 

@@ -18,6 +18,7 @@ from slipway.api.links import Head, LinksOf, linked
 from slipway.api.listing import Listing, Wish
 from slipway.api.replies import empty_reply, json_reply
 from slipway.api.routing import DELETE, GET, LIST_PARAMETERS, POST, AnyRequest, caller_of, route
+from slipway.api.selectors import Selection
 from slipway.api.services import Services
 from slipway.model.errors import BadRequest
 from slipway.model.subscription import (
@@ -29,6 +30,7 @@ from slipway.model.subscription import (
 )
 from slipway.store import tables
 from slipway.store.filters import Filter, Operator
+from slipway.store.paging import Page
 from slipway.store.subscriptions import Delivery
 
 REQUESTS: dict[Interface, type[Any]] = {
@@ -101,16 +103,31 @@ class Subscriptions:
 
 
 class OfInterface(Listing):
+    """In version 2 of the lifecycle interface `verbosity` is required: a list always shows it. Others don't know it."""
+
     def __init__(self, services: Services, interface: Interface, url: str, links: Any) -> None:
         super().__init__(services.database, services.page_size, tables.subscriptions, url, links)
         self._only = Filter(Operator.EQ, ("interface",), (interface.value,))
+        self._has_verbosity = interface is Interface.LCM_V2
+        self._hidden = Subscription.kept_back if self._has_verbosity else (*Subscription.kept_back, "verbosity")
 
     def _read(self, connection: Connection, wish: Wish) -> tuple[bytes, str | None]:
         for one in wish.filters:
-            if one.path[0] in Subscription.kept_back:
+            if one.path[0] in self._hidden:
                 raise BadRequest(f"filter {one.name}: there is no attribute {one.path[0]!r} to filter on.")
-        wish.selection.without = (*wish.selection.without, *Subscription.kept_back)
+        left_out = [name for name in wish.selection.without if name != "verbosity"]
+        wish.selection.without = (*left_out, *self._hidden)
         return super()._read(connection, replace(wish, filters=(*wish.filters, self._only)))
+
+    def _joined(self, connection: Connection, page: Page, selection: Selection) -> bytes:
+        parts = []
+        for item in page.items:
+            document = msgspec.json.decode(item)
+            chosen = selection.cut(document)
+            if self._has_verbosity:
+                chosen = chosen | {"verbosity": document.get("verbosity", Verbosity.FULL)}
+            parts.append(linked(msgspec.json.encode(chosen), self._links(item)))
+        return b"[%s]" % b",".join(parts)
 
 
 class Deliveries:

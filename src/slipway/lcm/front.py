@@ -21,7 +21,7 @@ from slipway.model.action import Connection as Reach
 from slipway.model.clock import utcnow
 from slipway.model.errors import Conflict, PreconditionFailed
 from slipway.model.instance import Instance, InstantiationState, VimConnectionInfo, VnfInstance
-from slipway.model.merge import merge_patch
+from slipway.model.merge import bounded, merge_patch
 from slipway.model.operation import CancelMode, Operation, OperationType, State
 from slipway.model.plan import Plan
 from slipway.model.requests import AnyRequest, ChangePackageRequest, CreateRequest, InstantiateRequest, ModifyRequest
@@ -148,7 +148,7 @@ class Lcm:
                 vnfd_version=descriptor.vnfd_version,
                 vnf_configurable_properties=descriptor.configurable_properties,
                 instantiation_state=InstantiationState.NOT_INSTANTIATED,
-                metadata=merge_patch({}, metadata),
+                metadata=bounded(merge_patch({}, metadata), "metadata"),
             ),
             project=project,
             created_at=utcnow(),

@@ -12,14 +12,18 @@ from slipway.lcm.rules import Rules, made_from, must_be_instantiated
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.errors import BadRequest
 from slipway.model.instance import InstantiationState, VimConnectionInfo, VnfInstance
-from slipway.model.merge import merge_patch
+from slipway.model.merge import bounded, merge_patch
 from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
 from slipway.model.requests import ModifyRequest
 from slipway.model.situation import Situation
 from slipway.vim.contract import VimDriver
 
-MERGED = ("vnf_configurable_properties", "metadata", "extensions")
+MERGED = {
+    "vnf_configurable_properties": "vnfConfigurableProperties",
+    "metadata": "metadata",
+    "extensions": "extensions",
+}
 
 
 def check(situation: Situation, request: ModifyRequest) -> None:
@@ -33,6 +37,7 @@ def check(situation: Situation, request: ModifyRequest) -> None:
             if change.id not in known:
                 raise BadRequest(f"vnfcInfoModifications[{at}].id: the VNF has no VNFC {change.id!r}.")
     _connections(vnf, request)
+    _merged(vnf, request)
 
 
 def plan(situation: Situation, request: ModifyRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
@@ -56,12 +61,18 @@ def complete(situation: Situation, request: ModifyRequest) -> VnfInstance:
         changes["vnf_instance_name"] = request.vnf_instance_name
     if request.vnf_instance_description is not UNSET:
         changes["vnf_instance_description"] = request.vnf_instance_description
-    for name in MERGED:
-        patch = getattr(request, name)
-        if patch is not UNSET:
-            changes[name] = merge_patch(getattr(vnf, name), patch) or {}
+    changes |= _merged(vnf, request)
     changed = replace(_with_vnfc_properties(vnf, request), **changes)
     return changed if request.vnfd_id is UNSET else made_from(changed, situation.descriptor)
+
+
+def _merged(vnf: VnfInstance, request: ModifyRequest) -> dict[str, Any]:
+    given = {name: getattr(request, name) for name in MERGED}
+    return {
+        name: bounded(merge_patch(getattr(vnf, name), patch) or {}, MERGED[name])
+        for name, patch in given.items()
+        if patch is not UNSET
+    }
 
 
 def _with_vnfc_properties(vnf: VnfInstance, request: ModifyRequest) -> VnfInstance:

@@ -12,8 +12,8 @@ import logging
 import os
 import re
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,23 +21,28 @@ from typing import Any, BinaryIO
 
 from cryptography import x509
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+from sqlalchemy import Connection
 
 from slipway.lcm import package_records as records
 from slipway.lcm.incoming import Incoming
 from slipway.lcm.package_download import Bounds, Source, check_source, download
+from slipway.lcm.project_limits import ProjectLimits
 from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.clock import utcnow
 from slipway.model.errors import Conflict, NotFound, PackageError, ProblemDetails, SlipwayError, TooLarge
-from slipway.model.merge import merge_patch
+from slipway.model.merge import bounded, merge_patch
 from slipway.model.package import OnboardingState, OperationalState, UsageState, VnfPackage
 from slipway.outside.guard import Guard
 from slipway.package.limits import DEFAULT_LIMITS, Limits
 from slipway.package.reader import Package, manifest_of, open_member, read_package, size_of, vnfd_of, zipped_members
 from slipway.package.signature import UnsignedPolicy
 from slipway.store import packages
-from slipway.store.database import Database
+from slipway.store.database import Database, hold_project
+from slipway.store.secrets import Vault
 
 WRITTEN_AT_ONCE = 1024 * 1024
+CHECKED_AT_ONCE = 64 * 1024 * 1024  # bytes after which it is looked whether there is room for more
 DOWNLOADS_AT_ONCE = 8
 CONTENT = ".csar"
 UPLOADED = "package_content"  # what the caller knows the file by: the resource it was sent to
@@ -60,7 +65,10 @@ class Onboarding:
         self,
         database: Database,
         package_dir: Path,
+        vault: Vault,
         *,
+        secret_names: tuple[str, ...] = (),
+        project_limits: ProjectLimits = ProjectLimits(),  # noqa: B008 - frozen
         policy: UnsignedPolicy = UnsignedPolicy.ACCEPT,
         trust: Sequence[x509.Certificate] = (),
         limits: Limits = DEFAULT_LIMITS,
@@ -70,6 +78,9 @@ class Onboarding:
     ) -> None:
         package_dir.mkdir(parents=True, exist_ok=True)
         self._database = database
+        self._vault = vault
+        self._secret_names = secret_names
+        self._project_limits = project_limits
         self._dir = package_dir
         self._incoming = Incoming(package_dir)
         self._policy = policy
@@ -87,11 +98,10 @@ class Onboarding:
             onboarding_state=OnboardingState.CREATED,
             operational_state=OperationalState.DISABLED,
             usage_state=UsageState.NOT_IN_USE,
-            user_defined_data=merge_patch({}, user_defined_data),
+            user_defined_data=user_defined_data,
             created_at=utcnow(),
         )
-        await self._database.write(packages.insert, package, project=project)
-        return package
+        return await self._database.write(self._create, package, project)
 
     async def get(self, package_id: str) -> VnfPackage:
         return await self._database.read(packages.get, package_id)
@@ -101,12 +111,12 @@ class Onboarding:
         package_id: str,
         operational_state: OperationalState | None = None,
         user_defined_data: dict[str, Any] | UnsetType | None = UNSET,
-    ) -> VnfPackage:
-        """What is not given stays; user data are merged, and None removes them."""
-        return await self._database.write(records.modify, package_id, operational_state, user_defined_data)
+    ) -> dict[str, Any] | UnsetType | None:
+        """What is not given stays; user data are merged, and None removes them. Those are returned, secrets hidden."""
+        return await self._database.write(self._modify, package_id, operational_state, user_defined_data)
 
     async def delete(self, package_id: str) -> None:
-        await self._database.write(records.delete, package_id, self._incoming)
+        await self._database.write(self._delete, package_id)
         await asyncio.to_thread(self._content(package_id).unlink, missing_ok=True)
 
     async def upload(self, package_id: str, chunks: AsyncIterator[bytes]) -> VnfPackage:
@@ -193,6 +203,30 @@ class Onboarding:
         media_type = declared if _MEDIA_TYPE.fullmatch(declared) else "application/octet-stream"
         return ArtifactContent(partial(open_member, path, name, self._limits), size, media_type)
 
+    def _create(self, connection: Connection, package: VnfPackage, project: str) -> VnfPackage:
+        self._project_limits.for_one_more_package(connection, project)
+        hidden = self._vault.hide(connection, package.id, package.user_defined_data, self._secret_names)
+        created = replace(package, user_defined_data=bounded(merge_patch({}, hidden), "userDefinedData"))
+        packages.insert(connection, created, project=project)
+        return created
+
+    def _modify(
+        self,
+        connection: Connection,
+        package_id: str,
+        operational_state: OperationalState | None,
+        user_defined_data: dict[str, Any] | UnsetType | None,
+    ) -> dict[str, Any] | UnsetType | None:
+        if isinstance(user_defined_data, dict):
+            user_defined_data = self._vault.hide(connection, package_id, user_defined_data, self._secret_names)
+        stored = records.modify(connection, package_id, operational_state, user_defined_data)
+        self._vault.forget_unused(connection, package_id, stored.user_defined_data)
+        return user_defined_data
+
+    def _delete(self, connection: Connection, package_id: str) -> None:
+        records.delete(connection, package_id, self._incoming)
+        self._vault.forget(connection, package_id)
+
     async def _fetch(self, package_id: str, file: BinaryIO, source: Source) -> None:
         async with aclosing(self._downloaded(source)) as chunks:
             try:
@@ -211,16 +245,49 @@ class Onboarding:
         """`file` is held until all is said in the record."""
         with file:
             try:
-                await _store(file, chunks)
+                await self._store(package_id, file, chunks)
                 await self._database.write(records.process, package_id)
                 package = await asyncio.to_thread(self._read, self._incoming.path(package_id))
                 target = self._content(package_id)
-                return await self._database.write(records.finish, package_id, package, self._incoming, target)
+                return await self._database.write(self._finish, package_id, package, target)
             except (PackageError, Conflict) as refused:
                 return await self._given_up(package_id, refused.problem)
             except BaseException as error:
                 await self._given_up(package_id, _reason(error))
                 raise
+
+    async def _store(self, package_id: str, file: BinaryIO, chunks: AsyncIterator[bytes]) -> None:
+        waiting: list[bytes] = []
+        size = unchecked = 0
+        await self._check_room(package_id)
+        async for chunk in chunks:
+            waiting.append(chunk)
+            size += len(chunk)
+            if size >= WRITTEN_AT_ONCE:
+                await asyncio.to_thread(file.writelines, waiting)
+                unchecked += size
+                waiting, size = [], 0
+            if unchecked >= CHECKED_AT_ONCE:
+                await self._check_room(package_id)
+                unchecked = 0
+        await asyncio.to_thread(file.writelines, waiting)
+        file.flush()
+        await self._check_room(package_id)
+        await asyncio.to_thread(os.fsync, file.fileno())
+
+    async def _check_room(self, package_id: str) -> None:
+        """What arrives for others of the project counts as well: many uploads at once must not fill the disk."""
+        project, ids = await self._database.read(packages.of_same_project, package_id)
+        paths = [path for one in ids for path in (self._content(one), self._incoming.path(one))]
+        self._project_limits.for_package_bytes(project, await asyncio.to_thread(_size_of, paths))
+
+    def _finish(self, connection: Connection, package_id: str, package: Package, target: Path) -> VnfPackage:
+        """The last look at the room that there is, which nobody can overtake."""
+        project, ids = packages.of_same_project(connection, package_id)
+        hold_project(connection, project)
+        paths = [self._incoming.path(package_id), *(self._content(one) for one in ids)]
+        self._project_limits.for_package_bytes(project, _size_of(paths))
+        return records.finish(connection, package_id, package, self._incoming, target)
 
     async def _given_up(self, package_id: str, failure: ProblemDetails) -> VnfPackage:
         return await self._database.write(records.give_up, package_id, failure, self._incoming)
@@ -245,15 +312,9 @@ def _reason(error: BaseException) -> ProblemDetails:
     return ProblemDetails(500, "The upload ended early. Repeat it.", "Upload broken off")
 
 
-async def _store(file: BinaryIO, chunks: AsyncIterator[bytes]) -> None:
-    waiting: list[bytes] = []
-    size = 0
-    async for chunk in chunks:
-        waiting.append(chunk)
-        size += len(chunk)
-        if size >= WRITTEN_AT_ONCE:
-            await asyncio.to_thread(file.writelines, waiting)
-            waiting, size = [], 0
-    await asyncio.to_thread(file.writelines, waiting)
-    file.flush()
-    await asyncio.to_thread(os.fsync, file.fileno())
+def _size_of(paths: Iterable[Path]) -> int:
+    total = 0
+    for path in paths:
+        with suppress(FileNotFoundError):
+            total += path.stat().st_size
+    return total

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 from slipway.lcm.incoming import Incoming
 from slipway.model.clock import utcnow
 from slipway.model.errors import Conflict, ProblemDetails
-from slipway.model.merge import merge_patch
+from slipway.model.merge import bounded, merge_patch
 from slipway.model.package import OnboardingState, OperationalState, UsageState, VnfPackage
 from slipway.model.subscription import PackageNotice
 from slipway.notify.outbox import tell_of_package
@@ -41,7 +41,7 @@ def modify(
         package = replace(package, operational_state=operational_state)
     if not isinstance(user_defined_data, UnsetType):
         merged = merge_patch(package.user_defined_data, user_defined_data)
-        package = replace(package, user_defined_data=merged or {})
+        package = replace(package, user_defined_data=bounded(merged or {}, "userDefinedData"))
     stored = packages.update(connection, package)
     if operational_state is not None:
         tell_of_package(connection, stored, PackageNotice.CHANGED, packages.project_of(connection, package_id))

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection
 
+from slipway.lcm.project_limits import ProjectLimits
 from slipway.model.clock import utcnow
 from slipway.model.errors import BadRequest, OutsideError, Unprocessable
 from slipway.model.secrets import refuse_references
@@ -18,11 +19,12 @@ from slipway.model.subscription import (
     PackageSubscriptionRequest,
     Subscription,
     Verbosity,
+    same_filter,
 )
 from slipway.notify.calling import CallFailed, Calling
 from slipway.outside.guard import Guard
 from slipway.store import subscriptions
-from slipway.store.database import Database
+from slipway.store.database import Database, hold_project
 from slipway.store.secrets import Vault
 from slipway.store.subscriptions import Delivery
 
@@ -32,12 +34,22 @@ AnySubscriptionRequest = LcmSubscriptionRequest | PackageSubscriptionRequest
 class Subscribing:
     """`test`: whether a subscriber must answer before it is believed."""
 
-    def __init__(self, database: Database, vault: Vault, guard: Guard, calling: Calling, *, test: bool) -> None:
+    def __init__(
+        self,
+        database: Database,
+        vault: Vault,
+        guard: Guard,
+        calling: Calling,
+        *,
+        test: bool,
+        project_limits: ProjectLimits = ProjectLimits(),  # noqa: B008 - frozen
+    ) -> None:
         self._database = database
         self._vault = vault
         self._guard = guard
         self._calling = calling
         self._test = test
+        self._limits = project_limits
 
     async def add(
         self, interface: Interface, request: AnySubscriptionRequest, project: str
@@ -80,9 +92,13 @@ class Subscribing:
         document: dict[str, Any] = msgspec.to_builtins(request)
         wanted = document.get("filter", {})
         verbosity = request.verbosity if isinstance(request, LcmSubscriptionRequest) else Verbosity.FULL
+        hold_project(connection, project)
         for known in subscriptions.of_project(connection, project, (interface,)):
-            if (known.callback_uri, known.filter, known.verbosity) == (request.callback_uri, wanted, verbosity):
+            if (known.callback_uri, known.verbosity) == (request.callback_uri, verbosity) and same_filter(
+                known.filter, wanted
+            ):
                 return known, False
+        self._limits.for_one_more_subscription(connection, project)
         subscription_id = str(uuid.uuid4())
         hidden = self._vault.hide(connection, subscription_id, document.get("authentication", {}))
         subscription = Subscription(

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
+from slipway.model.errors import BadRequest
+
+LARGEST = 1024 * 1024  # bytes as JSON
+
 
 def merge_patch(target: Any, patch: Any) -> Any:
     """A new value: objects merge key by key, null removes a key, anything else replaces."""
@@ -16,3 +22,10 @@ def merge_patch(target: Any, patch: Any) -> Any:
         else:
             merged[key] = merge_patch(merged.get(key), value)
     return merged
+
+
+def bounded(document: Any, name: str) -> Any:
+    """The document. BadRequest when it has grown too large: many small patches add up to what no body may have."""
+    if (size := len(msgspec.json.encode(document))) > LARGEST:
+        raise BadRequest(f"{name}: it would have {size} bytes as JSON; at most {LARGEST} are kept. Remove some of it.")
+    return document

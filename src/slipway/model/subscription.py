@@ -140,6 +140,22 @@ class PackageSubscriptionRequest(SubscriptionRequest, frozen=True, kw_only=True)
     filter: PackageFilter | None = None
 
 
+def same_filter(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether both let the same through: the order of a list says nothing, nor does an empty one."""
+    return bool(_ordered(one) == _ordered(other))
+
+
+def _ordered(value: Any) -> Any:
+    """One form for all that mean the same: lists sorted and without repetition, what is empty left out."""
+    if isinstance(value, dict):
+        # A single value stands for a list of one.
+        lists = {key: item if isinstance(item, dict | list | tuple) else [item] for key, item in value.items()}
+        return tuple(sorted((key, inner) for key, item in lists.items() if (inner := _ordered(item))))
+    if isinstance(value, list | tuple):
+        return tuple(sorted({_ordered(item) for item in value}, key=repr))
+    return str(value)
+
+
 class Subscription(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
     """As it is kept. `kept_back` are the attributes that nobody is shown; secrets among them are references."""
 
@@ -149,6 +165,6 @@ class Subscription(msgspec.Struct, rename="camel", omit_defaults=True, frozen=Tr
     interface: Interface
     callback_uri: str
     filter: dict[str, Any] = {}
-    verbosity: Verbosity = Verbosity.FULL
+    verbosity: Verbosity = msgspec.field(default_factory=lambda: Verbosity.FULL)  # by a function: never left out
     authentication: dict[str, Any] = {}
     created_at: datetime

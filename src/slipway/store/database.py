@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event
+from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import InternalError, OperationalError
 
@@ -70,6 +70,12 @@ class Database:
         if self._kept is not None:
             self._kept.close()
         self.engine.dispose()
+
+
+def hold_project(connection: Connection, project: str) -> None:
+    """Until the transaction ends, nobody else holds it: what is counted now stays so. SQLite has one writer anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(hashtextextended(:project, 0))"), {"project": project})
 
 
 def _as_is(value: Any) -> Any:

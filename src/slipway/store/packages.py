@@ -14,6 +14,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     exists,
+    func,
     or_,
     select,
     type_coerce,
@@ -120,6 +121,16 @@ def ids_for(connection: Connection, instance_ids: Collection[str]) -> dict[str, 
     found = select(instances.c.id, packages.c.id.label("package_id")).join(packages, same)
     rows = connection.execute(found.where(instances.c.id.in_(instance_ids)))
     return {row.id: row.package_id for row in rows}
+
+
+def count(connection: Connection, project: str) -> int:
+    return connection.scalar(select(func.count()).select_from(packages).where(packages.c.project == project)) or 0
+
+
+def of_same_project(connection: Connection, package_id: str) -> tuple[str, list[str]]:
+    """The project of a package, and the ids of all its packages."""
+    project = project_of(connection, package_id)
+    return project, list(connection.scalars(select(packages.c.id).where(packages.c.project == project)))
 
 
 def list_all(connection: Connection) -> list[VnfPackage]:

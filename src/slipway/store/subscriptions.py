@@ -73,6 +73,12 @@ def of_project(connection: Connection, project: str, interfaces: Collection[Inte
     return list(connection.scalars(_OF_PROJECT, {"of": project, "wanted": wanted}))
 
 
+def count(connection: Connection, project: str) -> int:
+    """Of all interfaces."""
+    query = select(func.count()).select_from(subscriptions).where(subscriptions.c.project == project)
+    return connection.scalar(query) or 0
+
+
 def project_of(connection: Connection, subscription_id: str) -> str:
     project: str | None = connection.scalar(
         select(subscriptions.c.project).where(subscriptions.c.id == subscription_id)

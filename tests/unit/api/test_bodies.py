@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slipway.api.bodies import DEEPEST, Body, check_shape
+from slipway.api.bodies import DEEPEST, MOST_VALUES, Body, check_shape
 from slipway.model.errors import BadRequest
 from slipway.model.requests import HealRequest, InstantiateRequest, ScaleRequest
 
@@ -63,3 +63,27 @@ def test_the_limit_of_nesting_is_exact(depth: int) -> None:
 def test_what_no_database_holds_is_refused(value: object) -> None:
     with pytest.raises(BadRequest):
         check_shape(json.dumps(value).encode())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" + b",".join([b"{}"] * MOST_VALUES) + b"]",
+        b"[" + b",".join([b"1"] * (MOST_VALUES + 1)) + b"]",
+        b"[" + b",".join([b'""'] * (4 * MOST_VALUES)) + b"]",
+        b"{" + b",".join(b'"%d":1' % number for number in range(MOST_VALUES)) + b"}",
+        b'["' + b"," * MOST_VALUES + b'",' + b",".join([b'"\\\\"'] * MOST_VALUES) + b"]",
+        b"[" * 8_000_000,
+    ],
+    ids=["objects", "numbers", "texts", "keys", "after a text", "nothing else"],
+)
+def test_a_body_of_too_many_values_is_refused_before_it_is_decoded(body: bytes) -> None:
+    with pytest.raises(BadRequest, match=f"more than {MOST_VALUES} values"):
+        check_shape(body)
+
+
+@pytest.mark.parametrize("text", [",:{[" * 100_000, '\\",' * 100_000, "\\\\" * 100_000 + "," * MOST_VALUES])
+def test_what_stands_in_a_text_is_not_counted(text: str) -> None:
+    body = json.dumps({"script": text, "more": list(range(100))}).encode()
+    check_shape(body)
+    assert Body(dict).decoded(body)["script"] == text

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from slipway.model.merge import merge_patch
+from slipway.model.errors import BadRequest
+from slipway.model.merge import bounded, merge_patch
 
 
 @pytest.mark.parametrize(
@@ -35,3 +36,9 @@ def test_the_target_is_left_as_it_was() -> None:
     target = {"a": {"b": 1}}
     merge_patch(target, {"a": {"b": 2, "c": 3}})
     assert target == {"a": {"b": 1}}
+
+
+def test_what_grew_too_large_is_named() -> None:
+    assert bounded({"a": 1}, "metadata") == {"a": 1}
+    with pytest.raises(BadRequest, match=r"^metadata: it would have .* at most 1048576"):
+        bounded({"a": "x" * 1024 * 1024}, "metadata")

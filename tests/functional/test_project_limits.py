@@ -1,0 +1,117 @@
+"""What one project may keep: packages, their bytes, subscriptions. Also when two ask at the same moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from slipway.lcm.onboarding import Onboarding
+from slipway.lcm.project_limits import ProjectLimits
+from slipway.lcm.subscribing import Subscribing
+from slipway.notify.calling import Calling
+from slipway.outside.guard import Guard
+from slipway.store.database import Database
+from slipway.store.secrets import Vault
+from tests.unit.api.world import PACKAGES, World, a_world, sample_csar
+
+SUBSCRIPTIONS = "/vnfpkgm/v1/subscriptions"
+
+
+@asynccontextmanager
+async def limited(database: Database, directory: Path, limits: ProjectLimits) -> AsyncIterator[World]:
+    vault, guard = Vault(directory / "secrets.key"), Guard(loopback=True)
+    onboarding = Onboarding(database, directory / "packages", vault, project_limits=limits)
+    subscribing = Subscribing(database, vault, guard, Calling(guard), test=False, project_limits=limits)
+    async with a_world(database, directory, onboarding=onboarding, subscribing=subscribing) as world:
+        yield world
+
+
+async def test_a_project_has_a_largest_number_of_packages(database: Database, tmp_path: Path) -> None:
+    async with limited(database, tmp_path, ProjectLimits(packages=3)) as world:
+        answers = await asyncio.gather(*(world.client.post(PACKAGES, json={}) for _ in range(10)))
+        assert sorted(answer.status_code for answer in answers) == [201] * 3 + [403] * 7
+        detail = (await world.call("POST", PACKAGES, 403, json={})).json()["detail"]
+        assert "3 VNF packages" in detail
+        assert "max_project_packages" in detail
+        await world.services.onboarding.create({}, "another project")
+        (one, *_) = (await world.call("GET", PACKAGES, 200)).json()
+        await world.call("DELETE", f"{PACKAGES}/{one['id']}", 204)
+        await world.call("POST", PACKAGES, 201, json={})
+
+
+async def test_a_project_has_a_largest_number_of_subscriptions(database: Database, tmp_path: Path) -> None:
+    async with limited(database, tmp_path, ProjectLimits(subscriptions=3)) as world:
+        bodies = [{"callbackUri": f"http://127.0.0.1:9999/{number}"} for number in range(10)]
+        answers = await asyncio.gather(*(world.client.post(SUBSCRIPTIONS, json=body) for body in bodies))
+        assert sorted(answer.status_code for answer in answers) == [201] * 3 + [403] * 7
+        refused = await world.call("POST", "/vnflcm/v2/subscriptions", 403, json=bodies[0])
+        assert "3 subscriptions" in refused.json()["detail"]
+        assert "max_project_subscriptions" in refused.json()["detail"]
+        known = next(body for body, answer in zip(bodies, answers, strict=True) if answer.status_code == 201)
+        await world.call("POST", SUBSCRIPTIONS, 303, json=known)
+
+
+async def test_equal_subscriptions_at_once_are_one(database: Database, tmp_path: Path) -> None:
+    async with limited(database, tmp_path, ProjectLimits()) as world:
+        body = {"callbackUri": "http://127.0.0.1:9999/told"}
+        answers = await asyncio.gather(*(world.client.post(SUBSCRIPTIONS, json=body) for _ in range(8)))
+        assert sorted(answer.status_code for answer in answers) == [201] + [303] * 7
+
+
+async def test_a_project_has_a_largest_number_of_stored_bytes(database: Database, tmp_path: Path) -> None:
+    content = await asyncio.to_thread(sample_csar(tmp_path).read_bytes)
+    most = len(content) + 100
+    async with limited(database, tmp_path, ProjectLimits(package_bytes=most)) as world:
+        await world.onboard()
+        made = [(await world.call("POST", PACKAGES, 201, json={})).json()["id"] for _ in range(2)]
+        headers = {"Content-Type": "application/zip"}
+        for one in made:
+            where = f"{PACKAGES}/{one}"
+            refused = await world.call("PUT", f"{where}/package_content", 413, content=content, headers=headers)
+            assert "max_project_package_bytes" in refused.json()["detail"]
+            assert str(most) in refused.json()["detail"]
+            shown = (await world.call("GET", where, 200)).json()
+            assert shown["onboardingState"] == "CREATED"
+            assert shown["onboardingFailureDetails"]["status"] == 413
+        assert [path.name for path in (tmp_path / "packages").glob(".incoming-*")] == []
+
+
+async def test_two_uploads_at_once_do_not_pass_the_limit_together(database: Database, tmp_path: Path) -> None:
+    content = await asyncio.to_thread(sample_csar(tmp_path).read_bytes)
+    async with limited(database, tmp_path, ProjectLimits(package_bytes=len(content) + 100)) as world:
+        made = [(await world.call("POST", PACKAGES, 201, json={})).json()["id"] for _ in range(3)]
+        headers = {"Content-Type": "application/zip"}
+        puts = (world.client.put(f"{PACKAGES}/{one}/package_content", content=content, headers=headers) for one in made)
+        await asyncio.gather(*puts)
+        states = [(await world.call("GET", f"{PACKAGES}/{one}", 200)).json()["onboardingState"] for one in made]
+        assert states.count("ONBOARDED") <= 1
+        stored = sum(path.stat().st_size for path in (tmp_path / "packages").iterdir())
+        assert stored <= len(content) + 100
+
+
+async def test_an_endless_upload_is_cut_off_at_the_limit(database: Database, tmp_path: Path) -> None:
+    """Long before its end, and whatever its length was said to be."""
+    sent = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal sent
+        while sent < 1 << 30:
+            sent += 1 << 20
+            yield b"x" * (1 << 20)
+
+    async with limited(database, tmp_path, ProjectLimits(package_bytes=10 << 20)) as world:
+        one = (await world.call("POST", PACKAGES, 201, json={})).json()["id"]
+        headers = {"Content-Type": "application/zip"}
+        await world.call("PUT", f"{PACKAGES}/{one}/package_content", 413, content=endless(), headers=headers)
+    assert sent <= 80 << 20
+
+
+@pytest.mark.parametrize("name", ["max_project_packages", "max_project_package_bytes", "max_project_subscriptions"])
+def test_the_limits_are_settings(name: str) -> None:
+    from slipway.settings import load_settings
+
+    assert getattr(load_settings(overrides={name: 7}, environment={}), name) == 7
