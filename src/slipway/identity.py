@@ -12,6 +12,7 @@ from slipway.model.access import Caller
 from slipway.model.errors import OutsideError, SettingsError
 from slipway.outside.guard import Guard
 from slipway.outside.tls import client_context
+from slipway.setting_files import read_secret, read_text
 from slipway.settings import Settings
 
 # Their addresses stand in the operator's own settings: nobody else has named them.
@@ -53,7 +54,7 @@ def _keystone(settings: Settings, url: str) -> Keystone:
         )
     user = ServiceUser(
         name=settings.keystone_user,
-        password=_text(settings.keystone_password_file, "keystone_password_file").strip("\n"),
+        password=read_secret(settings.keystone_password_file, "keystone_password_file").strip("\n"),
         project=settings.keystone_project,
         user_domain=settings.keystone_user_domain,
         project_domain=settings.keystone_project_domain,
@@ -65,16 +66,9 @@ def _keystone(settings: Settings, url: str) -> Keystone:
 def _ca(path: Path | None, setting: str) -> bool | str:
     if path is None:
         return True
-    pem = _text(path, setting)
+    pem = read_text(path, setting)
     try:
         client_context(pem)
     except OutsideError as error:
         raise SettingsError(f"{setting}: {path}: {error.detail}") from None
     return pem
-
-
-def _text(path: Path, setting: str) -> str:
-    try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{setting}: {path} can't be read: {error}.") from None

@@ -9,6 +9,7 @@ from slipway.nfvo.grants import Nfvo
 from slipway.nfvo.login import Anonymous, Basic, Login, OAuth2
 from slipway.outside.guard import Guard
 from slipway.outside.tls import client_context
+from slipway.setting_files import read_secret, read_text
 from slipway.settings import Settings
 
 # Its address stands in the operator's own settings: nobody else has named it.
@@ -44,7 +45,7 @@ def _check_url(url: str, setting: str) -> None:
 def _ca(settings: Settings) -> bool | str:
     if settings.nfvo_ca_file is None:
         return True
-    pem = _text(settings.nfvo_ca_file, "nfvo_ca_file")
+    pem = read_text(settings.nfvo_ca_file, "nfvo_ca_file")
     try:
         client_context(pem)
     except OutsideError as error:
@@ -53,11 +54,4 @@ def _ca(settings: Settings) -> bool | str:
 
 
 def _secret(path: Path, setting: str) -> str:
-    return _text(path, setting).strip("\n")
-
-
-def _text(path: Path, setting: str) -> str:
-    try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{setting}: {path} can't be read: {error}.") from None
+    return read_secret(path, setting).strip("\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -11,11 +10,12 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from slipway.model.errors import SettingsError
 from slipway.notify.calling import Calling, Identity
 from slipway.outside.guard import Guard
+from slipway.setting_files import read_secret, read_text
 from slipway.settings import Settings
 
 
 def caller_of_subscribers(settings: Settings, guard: Guard) -> Calling:
-    ca = _text(settings.callback_ca_file, "callback_ca_file") if settings.callback_ca_file else None
+    ca = read_text(settings.callback_ca_file, "callback_ca_file") if settings.callback_ca_file else None
     return Calling(guard, _identity(settings), ca)
 
 
@@ -24,17 +24,10 @@ def _identity(settings: Settings) -> Identity | None:
         return None
     if settings.client_certificate is None or settings.client_key is None:
         raise SettingsError("client_certificate and client_key belong together: set both, or none.")
-    certificate = _text(settings.client_certificate, "client_certificate")
+    certificate = read_text(settings.client_certificate, "client_certificate")
     try:
         digest = x509.load_pem_x509_certificate(certificate.encode()).fingerprint(SHA256())
     except ValueError:
         raise SettingsError(f"client_certificate: {settings.client_certificate} holds no PEM certificate.") from None
     thumbprint = base64.urlsafe_b64encode(digest).decode().rstrip("=")
-    return Identity(certificate, _text(settings.client_key, "client_key"), thumbprint)
-
-
-def _text(path: Path, setting: str) -> str:
-    try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{setting}: {path} can't be read: {error}.") from None
+    return Identity(certificate, read_secret(settings.client_key, "client_key"), thumbprint)

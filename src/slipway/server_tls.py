@@ -6,6 +6,7 @@ import ssl
 from pathlib import Path
 
 from slipway.model.errors import SettingsError
+from slipway.setting_files import require_closed
 from slipway.settings import Settings
 
 
@@ -20,6 +21,7 @@ def server_tls(settings: Settings) -> ssl.SSLContext | None:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     certificate = _readable(settings.tls_certificate, "tls_certificate")
     key = _readable(settings.tls_key, "tls_key") if settings.tls_key else certificate
+    require_closed(key, "tls_key" if settings.tls_key else "tls_certificate")
     try:
         context.load_cert_chain(certificate, key, password="")  # never ask a terminal
     except (ssl.SSLError, ValueError) as error:

@@ -24,6 +24,7 @@ from slipway.model.errors import SettingsError
 from slipway.model.vim import SIMULATED
 from slipway.notify.sender import Sender
 from slipway.server_tls import server_tls
+from slipway.setting_files import read_secret
 from slipway.settings import Settings
 from slipway.telemetry import logs
 
@@ -233,7 +234,7 @@ def token_of(path: Path) -> str:
             file.write(secrets.token_urlsafe(32) + "\n")
     except FileExistsError:
         pass
-    token = path.read_text().strip()
+    token = read_secret(path, "token_file").strip()
     if len(token) < 16:
         raise SettingsError(f"{path} holds no usable token. Remove it, and a new one is made at the next start.")
     return token

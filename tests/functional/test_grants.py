@@ -626,6 +626,7 @@ async def test_a_retry_goes_on_with_the_same_grant(rig: Rig, nfvo: SmallNfvo) ->
 async def test_slipway_shows_who_it_is(how: str, database_url: URL, tmp_path: Path, nfvo: SmallNfvo) -> None:
     secret = tmp_path / "secret"
     secret.write_text("canary-of-the-login\n")
+    secret.chmod(0o600)
     login = {"nfvo_user": "slipway", "nfvo_password_file": secret}
     if how == "oauth2":
         login = {"nfvo_client_id": "c", "nfvo_client_secret_file": secret, "nfvo_token_url": f"{nfvo.url}/token"}

@@ -38,6 +38,7 @@ def calling(authority: Authority, tmp_path: Path) -> Calling:
     files["client_certificate"], files["client_key"] = authority.issued("slipway")
     for name, text in files.items():
         (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o600)
     paths = {name: tmp_path / name for name in files}
     return caller_of_subscribers(load_settings(overrides={"data_dir": tmp_path, **paths}, environment={}), GUARD)
 

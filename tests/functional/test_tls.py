@@ -39,6 +39,7 @@ class Files:
     def _write(self, name: str, text: str) -> Path:
         path = self._directory / name
         path.write_text(text)
+        path.chmod(0o600)
         return path
 
 

@@ -49,6 +49,7 @@ def test_a_ca_that_is_none_is_said_at_the_start(tmp_path: Path) -> None:
 
 def test_a_token_url_is_checked_as_well(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("s")
+    (tmp_path / "secret").chmod(0o600)
     with pytest.raises(SettingsError, match="nfvo_token_url"):
         made(
             nfvo_auth="oauth2",

@@ -21,6 +21,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
     }  # fmt: skip
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o600)
     return {name: tmp_path / name for name in (*texts, "nowhere")}
 
 

@@ -37,6 +37,7 @@ def test_without_a_good_token_nothing_is_told(stock: Stock) -> None:
 def test_a_user_of_keystone(client: Warm, tmp_path: Path, database_url: URL) -> None:
     """The endpoint comes from Keystone's catalog, and Slipway asks Keystone whose the token is."""
     (tmp_path / "password").write_text("slipway-password\n")
+    (tmp_path / "password").chmod(0o600)
     database = setting(database_url)
     with a_keystone() as keystone:
         asking = {

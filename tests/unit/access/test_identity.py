@@ -38,6 +38,7 @@ def test_what_is_missing_or_wrong_is_named_at_the_start(values: dict[str, Any], 
 async def test_a_keystone_and_an_issuer_are_made_from_settings(tmp_path: Path) -> None:
     password = tmp_path / "password"
     password.write_text("slipway-password\n")
+    password.chmod(0o600)
     with a_keystone() as keystone:
         issuer, ours = providers(
             settings(
