@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from slipway.model.errors import SettingsError
@@ -50,8 +50,14 @@ def contains_loopback(networks: Iterable[Network]) -> bool:
     return any(network.is_loopback for network in networks)
 
 
-def refusal(address: Address, networks: tuple[Network, ...], loopback: bool) -> str | None:
-    """Why a request must not go there, as the end of "... is"; None when it may."""
+def refusal(
+    address: Address, networks: tuple[Network, ...], loopback: bool, is_own: Callable[[Address], bool]
+) -> str | None:
+    """Why a request must not go there, as the end of "... is"; None when it may.
+
+    Unless `loopback`, other addresses of this machine (`is_own`) are refused as well: who is not alone with it must not
+    reach what listens for it only. One that is named by itself, as 10.0.0.5/32, is meant.
+    """
     for meant in _meant(address):
         if why := _never(meant):
             return why
@@ -60,6 +66,8 @@ def refusal(address: Address, networks: tuple[Network, ...], loopback: bool) -> 
                 return "a loopback address of the machine that Slipway runs on"
         elif meant.is_reserved:  # ::1 is in a reserved block, too
             return "a reserved or the broadcast address"
+        elif not loopback and ip_network(meant) not in networks and is_own(meant):
+            return "an address of the machine that Slipway runs on"
         if networks and not any(meant in network for network in networks):
             return "not in the allowed networks"
     return None

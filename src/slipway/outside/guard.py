@@ -12,12 +12,14 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from ipaddress import ip_address
+from dataclasses import dataclass, field
+from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
 
 from slipway.model.errors import OutsideError
 from slipway.outside.addresses import Address, Network, contains_loopback, read_networks, refusal
+from slipway.outside.own_addresses import OwnAddresses
 
 if TYPE_CHECKING:
     import ssl
@@ -40,6 +42,8 @@ class _Settings(Protocol):
     @property
     def host(self) -> str: ...
     @property
+    def base_url(self) -> str | None: ...
+    @property
     def allowed_networks(self) -> tuple[str, ...]: ...
 
 
@@ -56,12 +60,16 @@ class Guard:
     loopback: bool = False
     resolver: Resolver = system_resolver
     resolving: float = RESOLVING
+    is_own: Callable[[Address], bool] = field(default_factory=OwnAddresses)
 
     @classmethod
     def from_settings(cls, settings: _Settings, *, listens: bool = True) -> Guard:
-        """Who listens on a loopback address is alone with this machine. A worker does not listen at all."""
+        """Who listens on a loopback address is alone with this machine, unless a proxy brings others: then `base_url`
+        is elsewhere. A worker does not listen at all.
+        """
         networks = read_networks(settings.allowed_networks)
-        return cls(networks, (listens and _is_loopback(settings.host)) or contains_loopback(networks))
+        alone = _is_loopback(settings.host) and _is_loopback(_host_of(settings.base_url) or settings.host)
+        return cls(networks, (listens and alone) or contains_loopback(networks))
 
     def read(self, url: str) -> httpx.URL:
         """The address as it would be used. OutsideError when it can't be one, whatever it resolves to."""
@@ -79,9 +87,9 @@ class Guard:
         host = parsed.raw_host.decode("ascii")
         addresses = await self._resolved(host, _port(parsed))
         for address in addresses:
-            if why := refusal(address, self.networks, self.loopback):
+            if why := refusal(address, self.networks, self.loopback, self.is_own):
                 shown = host if host == str(address) else f"{host} ({address})"
-                raise OutsideError(f"{shown} is {why}. {_cure(why)}")
+                raise OutsideError(f"{shown} is {why}. {_cure(why, address)}")
         return addresses
 
     def transport(
@@ -180,12 +188,18 @@ def _port(url: httpx.URL) -> int:
     return url.port
 
 
-def _cure(why: str) -> str:
+def _cure(why: str, address: Address) -> str:
     if "allowed networks" in why:
         return "Give another, or have its network added to the setting allowed_networks."
     if "loopback" in why:
         return "Give another, or have 127.0.0.0/8 added to the setting allowed_networks."
+    if "machine" in why:
+        return f"Give another, or have {ip_network(address)} added to the setting allowed_networks."
     return "Give the address of the server itself; these are never allowed."
+
+
+def _host_of(url: str | None) -> str | None:
+    return urlsplit(url).hostname if url else None
 
 
 def _is_loopback(host: str) -> bool:
