@@ -31,10 +31,11 @@ async def test_connection_points_move_and_the_operation_tells_it(world: World) -
     assert {step["node"] for step in steps} == {"workerNode-0", "workerNode-1"}
     operation = await world.run(instance_id, "change_ext_conn", body)
 
+    anything = {"workerNode_CP1": {"cpProtocolData": [{"layerProtocol": "IP_OVER_ETHERNET"}]}}
     recorded = {
         "id": "outside",
-        "resourceHandle": {"resourceId": "net-2"},
-        "currentVnfExtCpData": [{"cpdId": "workerNode_CP1"}],
+        "resourceHandle": {"resourceId": "net-2", "vimConnectionId": "vim"},
+        "currentVnfExtCpData": [{"cpdId": "workerNode_CP1", "cpConfig": anything}],
     }
     assert (operation["operation"], operation["operationState"]) == ("CHANGE_EXT_CONN", "COMPLETED")
     assert operation["changedExtConnectivity"] == [recorded]
@@ -45,6 +46,53 @@ async def test_connection_points_move_and_the_operation_tells_it(world: World) -
     assert {cp["cpdId"] for cp in info["extCpInfo"]} == {"workerNode_CP1"}
     listed = (await world.call("GET", f"{LCM}/vnf_lcm_op_occs", 200)).json()
     assert all("changedExtConnectivity" not in one for one in listed)
+
+
+async def test_external_connection_points_have_all_that_the_standard_requires(world: World) -> None:
+    fixed = {"type": "IPV4", "fixedAddresses": ["10.10.0.77"]}
+    config = {"cpProtocolData": [{"layerProtocol": "IP_OVER_ETHERNET", "ipOverEthernet": {"ipAddresses": [fixed]}}]}
+    link = {**LINK, "extCps": [{"cpdId": "workerNode_CP1", "cpConfig": {"first": config}}]}
+    instance_id = await world.instantiated(extVirtualLinks=[link])
+    shown = await world.show(instance_id)
+    info = shown["instantiatedVnfInfo"]
+    (recorded,) = info["extVirtualLinkInfo"]
+    assert recorded["resourceHandle"] == {"resourceId": "net-2", "vimConnectionId": "vim"}
+    assert recorded["resourceHandle"]["vimConnectionId"] in shown["vimConnectionInfo"]
+    assert recorded["currentVnfExtCpData"] == link["extCps"]
+    assert [cp["cpConfigId"] for cp in info["extCpInfo"]] == ["first", "workerNode_CP1"]
+    dynamic = [address["isDynamic"] for cp in info["extCpInfo"] for address in addresses_of(cp)]
+    assert dynamic == [False, True]
+    assert [address["addresses"] for address in addresses_of(info["extCpInfo"][0])] == [["10.10.0.77"]]
+    inner = [cp for vnfc in info["vnfcResourceInfo"] for cp in vnfc["vnfcCpInfo"] if "vnfExtCpId" not in cp]
+    assert inner
+    assert all(address["isDynamic"] for cp in inner for address in addresses_of(cp))
+    await world.run(instance_id, "scale", {"type": "SCALE_OUT", "aspectId": "workers"})
+    scaled = (await world.show(instance_id))["instantiatedVnfInfo"]["extCpInfo"]
+    assert [cp["cpConfigId"] for cp in scaled] == ["first", "workerNode_CP1", "workerNode_CP1"]
+    in_v1 = (await world.call("GET", f"/vnflcm/v1/vnf_instances/{instance_id}", 200)).json()["instantiatedVnfInfo"]
+    assert "cpConfigId" not in in_v1["extCpInfo"][0]
+    assert addresses_of(in_v1["extCpInfo"][0])[0]["isDynamic"] is False
+    assert in_v1["extVirtualLinkInfo"][0]["resourceHandle"]["vimConnectionId"] == "vim"
+
+
+def addresses_of(cp: dict[str, Any]) -> list[dict[str, Any]]:
+    return [address for info in cp["cpProtocolInfo"] for address in info["ipOverEthernet"].get("ipAddresses", ())]
+
+
+async def test_saying_the_same_again_moves_nothing(world: World) -> None:
+    """Whatever the record says in place of what the request left out."""
+    instance_id = await world.instantiated(extVirtualLinks=[LINK])
+    before = (await world.show(instance_id))["instantiatedVnfInfo"]
+    await world.run(instance_id, "change_ext_conn", {"extVirtualLinks": [LINK]})
+    after = (await world.show(instance_id))["instantiatedVnfInfo"]
+    assert after["extCpInfo"] == before["extCpInfo"]
+    fixed = {"type": "IPV4", "fixedAddresses": ["10.10.0.88"]}
+    config = {"cpProtocolData": [{"layerProtocol": "IP_OVER_ETHERNET", "ipOverEthernet": {"ipAddresses": [fixed]}}]}
+    link = {**LINK, "extCps": [{"cpdId": "workerNode_CP1", "cpConfig": {"zz": config}}]}
+    await world.run(instance_id, "change_ext_conn", {"extVirtualLinks": [link]})
+    (first, second) = (await world.show(instance_id))["instantiatedVnfInfo"]["extCpInfo"]
+    assert (first["cpConfigId"], addresses_of(first)[0]["addresses"]) == ("zz", ["10.10.0.88"])
+    assert second == before["extCpInfo"][1]
 
 
 @pytest.mark.parametrize(

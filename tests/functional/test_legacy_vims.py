@@ -97,6 +97,13 @@ def kubernetes(cluster: Cluster, auth_cred: dict[str, Any] | None = None) -> dic
     return {"vim": vim}
 
 
+async def test_a_cluster_without_a_ca_as_the_peers_documentation_writes_it(world: World, cluster: Cluster) -> None:
+    body = kubernetes(cluster)
+    body["vim"]["auth_cred"] |= {"ssl_ca_cert": "None", "cert_verify": "False"}
+    vim = (await call(world, "POST", f"{VIMS}.json", 201, json=body))["vim"]
+    assert vim["auth_cred"] == {"bearer_token": "***", "cert_verify": "False"}
+
+
 async def test_an_openstack_is_registered_found_shown_and_deleted(world: World, keystone: Keystone) -> None:
     vim = (await call(world, "POST", f"{VIMS}.json", 201, json=openstack(keystone)))["vim"]
     created = vim.pop("created_at")

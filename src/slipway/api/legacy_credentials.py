@@ -14,6 +14,7 @@ from slipway.model.vim import KUBERNETES, OPENSTACK, Vim
 MASK = "***"
 CERT_VERIFY = "cert_verify"
 CA = "ssl_ca_cert"
+NO_CA = "None"  # how the peer's documentation writes it; YAML makes a text of it
 SKIP = "skipCertificateVerification"
 
 _CREDENTIALS = {
@@ -58,7 +59,7 @@ def interface_of(auth_cred: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in _given(auth_cred):
         if key == CERT_VERIFY:
             found[SKIP] = not _truth(value)
-        elif key == CA:
+        elif key == CA and value != NO_CA:
             found[CA] = value
     return found
 

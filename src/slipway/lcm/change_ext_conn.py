@@ -13,7 +13,7 @@ from slipway.lcm.record import recorded_machine
 from slipway.lcm.rules import Rules, hooked
 from slipway.lcm.standing import check_links, info_of, level_of, scale_levels, wanted_now
 from slipway.lcm.unsupported import refuse_unsupported
-from slipway.lcm.vim_choice import connections_with
+from slipway.lcm.vim_choice import connections_with, key_of
 from slipway.lcm.wanted import Renewal, wanted_at
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.connectivity import Links, connected, links_of, recorded_links
@@ -41,7 +41,7 @@ def plan(situation: Situation, request: ChangeExtConnRequest, driver: VimDriver,
 
 def complete(situation: Situation, request: ChangeExtConnRequest) -> VnfInstance:
     vnf = situation.instance.vnf
-    info = replace(info_of(vnf), ext_virtual_link_info=recorded_links(_links(situation, request)))
+    info = replace(info_of(vnf), ext_virtual_link_info=recorded_links(_links(situation, request), key_of(vnf)))
     connections = connections_with(vnf, request.vim_connection_info)
     return replace(vnf, instantiated_vnf_info=info, vim_connection_info=connections)
 

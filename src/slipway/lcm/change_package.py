@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from slipway.lcm.rules import Rules, hooked, made_from
 from slipway.lcm.standing import check_links, highest_levels, info_of, level_of, scale_levels
 from slipway.lcm.unsupported import refuse_unsupported
-from slipway.lcm.vim_choice import connections_with
+from slipway.lcm.vim_choice import connections_with, key_of
 from slipway.lcm.wanted import wanted_at
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.connectivity import links_of, recorded_links
@@ -69,7 +69,7 @@ def complete(situation: Situation, request: ChangePackageRequest) -> VnfInstance
                 ScaleInfo(aspect_id=name, scale_level=levels.get(name, 0)) for name in situation.flavour.aspects
             ),
             max_scale_levels=highest_levels(situation.flavour),
-            ext_virtual_link_info=recorded_links(_links(info, request)),
+            ext_virtual_link_info=recorded_links(_links(info, request), key_of(vnf)),
         ),
     )
 

@@ -48,7 +48,7 @@ def complete(situation: Situation, request: InstantiateRequest) -> VnfInstance:
         scale_status=tuple(ScaleInfo(aspect_id=name, scale_level=level.scale.get(name, 0)) for name in flavour.aspects),
         max_scale_levels=highest_levels(flavour),
         localization_language=request.localization_language,
-        ext_virtual_link_info=recorded_links(request.ext_virtual_links),
+        ext_virtual_link_info=recorded_links(request.ext_virtual_links, key_for_new(request)),
         metadata={KEY: key_for_new(request)} | ({"instantiationLevelId": level.name} if level.name else {}),
     )
     return replace(

@@ -9,9 +9,11 @@ import msgspec
 from msgspec.structs import replace
 
 from slipway.lcm.wanted import slot_of
+from slipway.model.connectivity import config_of
 from slipway.model.descriptor import Flavour
 from slipway.model.instance import (
     CpAddress,
+    CpConfig,
     CpEthernet,
     CpProtocolInfo,
     ExtCpInfo,
@@ -57,7 +59,7 @@ def with_outcomes(
         for network in result.networks:
             links[network.id] = _link(network, vim_key)
         for machine in result.machines:
-            vnfcs[machine.id] = _vnfc(machine, inside, vim_key)
+            vnfcs[machine.id] = _vnfc(machine, inside, vim_key, info)
             storages.update((volume.id, _storage(volume, vim_key)) for volume in machine.volumes)
     order = list(flavour.vdus)
     members = sorted(vnfcs.values(), key=lambda vnfc: (order.index(vnfc.vdu_id), slot_of(vnfc)))
@@ -67,7 +69,7 @@ def with_outcomes(
         vnf_virtual_link_resource_info=tuple(links.values()),
         virtual_storage_resource_info=tuple(storages.values()),
         vnfc_info=tuple(_vnfc_infos(info, members)),
-        ext_cp_info=tuple(_ext_cps(members)),
+        ext_cp_info=tuple(_ext_cps(members, info)),
     )
 
 
@@ -123,8 +125,9 @@ def _storage(volume: FoundVolume, vim_key: str) -> VirtualStorageResourceInfo:
     )
 
 
-def _vnfc(machine: FoundMachine, inside: set[str], vim_key: str) -> VnfcResourceInfo:
-    metadata: dict[str, Any] = {"name": machine.name, "slot": int(machine.name.rpartition("-")[2])}
+def _vnfc(machine: FoundMachine, inside: set[str], vim_key: str, info: InstantiatedVnfInfo) -> VnfcResourceInfo:
+    slot = int(machine.name.rpartition("-")[2])
+    metadata: dict[str, Any] = {"name": machine.name, "slot": slot}
     told = {
         "host": machine.host,
         "hostKey": machine.host_key,
@@ -137,13 +140,18 @@ def _vnfc(machine: FoundMachine, inside: set[str], vim_key: str) -> VnfcResource
         compute_resource=_handle(machine.resource_id, vim_key),
         zone_id=machine.zone,
         storage_resource_ids=tuple(volume.id for volume in machine.volumes),
-        vnfc_cp_info=tuple(_cp(port, port.name not in inside) for port in machine.ports),
+        vnfc_cp_info=tuple(
+            _cp(port, port.name not in inside, config_of(info, port.name, slot)[1]) for port in machine.ports
+        ),
         metadata=metadata | {name: value for name, value in told.items() if value},
     )
 
 
-def _cp(port: FoundPort, external: bool) -> VnfcCpInfo:
-    addresses = (CpAddress(type=_family(port.address), addresses=(port.address,)),) if port.address else ()
+def _cp(port: FoundPort, external: bool, asked: CpConfig) -> VnfcCpInfo:
+    addresses: tuple[CpAddress, ...] = ()
+    if port.address:
+        dynamic = port.address not in _fixed(asked)
+        addresses = (CpAddress(type=_family(port.address), addresses=(port.address,), is_dynamic=dynamic),)
     ethernet = CpEthernet(mac_address=port.mac, ip_addresses=addresses)
     return VnfcCpInfo(
         id=port.id,
@@ -152,6 +160,12 @@ def _cp(port: FoundPort, external: bool) -> VnfcCpInfo:
         vnf_ext_cp_id=f"ext-{port.id}" if external else None,
         metadata={"resourceId": port.resource_id} | ({"network": port.network} if port.network else {}),
     )
+
+
+def _fixed(asked: CpConfig) -> set[str]:
+    """Addresses that a request gave."""
+    given = (data.ip_over_ethernet for data in asked.cp_protocol_data if data.ip_over_ethernet)
+    return {address for ethernet in given for ips in ethernet.ip_addresses for address in ips.fixed_addresses}
 
 
 def _family(address: str) -> str:
@@ -166,13 +180,14 @@ def _vnfc_infos(info: InstantiatedVnfInfo, members: Iterable[VnfcResourceInfo]) 
         )
 
 
-def _ext_cps(members: Iterable[VnfcResourceInfo]) -> Iterator[ExtCpInfo]:
+def _ext_cps(members: Iterable[VnfcResourceInfo], info: InstantiatedVnfInfo) -> Iterator[ExtCpInfo]:
     for vnfc in members:
         for cp in vnfc.vnfc_cp_info:
             if cp.vnf_ext_cp_id:
                 yield ExtCpInfo(
                     id=cp.vnf_ext_cp_id,
                     cpd_id=cp.cpd_id,
+                    cp_config_id=config_of(info, cp.cpd_id, slot_of(vnfc))[0],
                     cp_protocol_info=cp.cp_protocol_info,
                     associated_vnfc_cp_id=cp.id,
                 )

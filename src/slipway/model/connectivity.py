@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from slipway.model.instance import (
+    CpConfig,
+    CpProtocolData,
     ExtVirtualLink,
     ExtVirtualLinkInfo,
     InstantiatedVnfInfo,
@@ -17,12 +19,22 @@ from slipway.model.instance import (
 Links = tuple[ExtVirtualLink, ...]
 
 
-def recorded_links(links: Iterable[ExtVirtualLink]) -> tuple[ExtVirtualLinkInfo, ...]:
+# The standard wants a configuration for every external connection point, also where a request asks for nothing special.
+# It stands in the record under the name of the connection point, and only there.
+NOTHING_ASKED = CpConfig(cp_protocol_data=(CpProtocolData(layer_protocol="IP_OVER_ETHERNET"),))
+
+
+def recorded_links(links: Iterable[ExtVirtualLink], vim_key: str) -> tuple[ExtVirtualLinkInfo, ...]:
+    """`vim_key` names the VIM of a network that the request has not said another for."""
     return tuple(
         ExtVirtualLinkInfo(
             id=link.id,
-            resource_handle=ResourceHandle(resource_id=link.resource_id, vim_connection_id=link.vim_connection_id),
-            current_vnf_ext_cp_data=link.ext_cps,
+            resource_handle=ResourceHandle(
+                resource_id=link.resource_id, vim_connection_id=link.vim_connection_id or vim_key
+            ),
+            current_vnf_ext_cp_data=tuple(
+                cp if cp.cp_config else replace(cp, cp_config={cp.cpd_id: NOTHING_ASKED}) for cp in link.ext_cps
+            ),
         )
         for link in links
     )
@@ -34,10 +46,22 @@ def links_of(info: InstantiatedVnfInfo) -> Links:
             id=link.id,
             resource_id=link.resource_handle.resource_id,
             vim_connection_id=link.resource_handle.vim_connection_id,
-            ext_cps=link.current_vnf_ext_cp_data,
+            ext_cps=tuple(_as_asked(cp) for cp in link.current_vnf_ext_cp_data),
         )
         for link in info.ext_virtual_link_info
     )
+
+
+def config_of(info: InstantiatedVnfInfo, cpd_id: str, slot: int) -> tuple[str, CpConfig]:
+    """The key and the configuration of the connection point of one member. What has none is named as its descriptor.
+
+    In the order of their keys: no database has to keep the order of an object's members.
+    """
+    for link in info.ext_virtual_link_info:
+        for cp in link.current_vnf_ext_cp_data:
+            if cp.cpd_id == cpd_id and slot < len(cp.cp_config):
+                return sorted(cp.cp_config.items(), key=lambda entry: entry[0])[slot]
+    return cpd_id, NOTHING_ASKED
 
 
 def connected(now: Links, asked: Links) -> Links:
@@ -58,6 +82,10 @@ def moved_points(now: Links, then: Links) -> set[str]:
     """The connection points that are on another network, or asked for otherwise."""
     before, after = _points(now), _points(then)
     return {name for name in after if after[name] != before.get(name)}
+
+
+def _as_asked(cp: VnfExtCpData) -> VnfExtCpData:
+    return replace(cp, cp_config={}) if cp.cp_config == {cp.cpd_id: NOTHING_ASKED} else cp
 
 
 def _points(links: Links) -> dict[str, tuple[str, VnfExtCpData]]:

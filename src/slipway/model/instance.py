@@ -90,8 +90,11 @@ class ExtVirtualLinkInfo(Wire, frozen=True, kw_only=True):
 
 
 class CpAddress(Wire, frozen=True, kw_only=True):
+    """`is_dynamic`: the VIM has chosen the addresses. It is there when they are."""
+
     type: str
     addresses: tuple[str, ...] = ()
+    is_dynamic: bool | None = None
 
 
 class CpEthernet(Wire, frozen=True, kw_only=True):
@@ -116,6 +119,7 @@ class VnfcCpInfo(Wire, frozen=True, kw_only=True):
 class ExtCpInfo(Wire, frozen=True, kw_only=True):
     id: str
     cpd_id: str
+    cp_config_id: str = ""  # required, and always written; records of before have none
     cp_protocol_info: tuple[CpProtocolInfo, ...] = ()
     ext_link_port_id: str | None = None
     associated_vnfc_cp_id: str | None = None

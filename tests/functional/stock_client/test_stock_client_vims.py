@@ -65,4 +65,7 @@ def test_a_kubernetes(stock: Stock, slipway: Slipway) -> None:
         vim = stock.json("vim register", "cluster", *file)
         assert vim["placement_attr"] == {"regions": ["default", "kube-system"]}
         assert slipway.client.post(f"{VIMS}/cluster/check").json()["ok"] is True
+        # As the peer's documentation writes it: no CA of its own. The certificate is verified all the same.
+        documented = config(stock, "none.yaml", **login, ssl_ca_cert="None")
+        assert "certificate was not accepted" in stock.refused("vim register", "other", *documented)
     stock.says("vim delete", vim["id"])

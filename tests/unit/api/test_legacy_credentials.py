@@ -59,6 +59,13 @@ def test_what_a_client_does_not_know_is_not_taken_for_a_value() -> None:
         interface_of({"cert_verify": "maybe"})
 
 
+def test_a_ca_that_is_none_as_the_peers_documentation_writes_it_is_absent() -> None:
+    """In a YAML file `None` is a text. A password may be that text."""
+    cred = {"bearer_token": "None", "ssl_ca_cert": "None"}
+    assert interface_of(cred) == {}
+    assert access_of(KUBERNETES, cred, {"name": "default"}) == {"bearer_token": "None", "namespace": "default"}
+
+
 @pytest.mark.parametrize(
     ("given", "gone"),
     [

@@ -24,7 +24,9 @@ def check(asked: ExtVirtualLink, *now: ExtVirtualLink) -> None:
     made = situation(OperationType.CHANGE_EXT_CONN, request, there, there, 1)
     info = made.instance.vnf.instantiated_vnf_info
     assert info is not None
-    vnf = replace(made.instance.vnf, instantiated_vnf_info=replace(info, ext_virtual_link_info=recorded_links(now)))
+    vnf = replace(
+        made.instance.vnf, instantiated_vnf_info=replace(info, ext_virtual_link_info=recorded_links(now, "default"))
+    )
     DRIVER.check(dataclasses.replace(made, instance=replace(made.instance, vnf=vnf)))
 
 
