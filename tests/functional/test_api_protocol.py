@@ -155,7 +155,7 @@ async def test_errors_of_the_way_in(world: World) -> None:
 @pytest.mark.parametrize(
     ("body", "place"),
     [
-        (b"", "empty"),
+        (b"", "missing"),
         (b"{", "not valid JSON"),
         (b"\xff\xfe", "not valid"),
         (b"[]", "The body: Expected `object`"),

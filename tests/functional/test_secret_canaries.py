@@ -93,6 +93,15 @@ def live_a_life(client: httpx.Client, place: Path) -> None:
         {"type": "SCALE_OUT", "aspectId": "nothing", "additionalParams": {"password": planted("refused")}},
     ):
         run(client, "POST", f"{path}/scale", body)
+    for name in ("metadata", "extensions", "vnfConfigurableProperties"):
+        run(client, "PATCH", path, {name: {"shown": 1, "deep": [{"api_token": planted(name)}]}})
+        assert client.get(path).json()[name]["deep"] == [{}]
+    data = {"owner": "me", "registry": {"password": planted("user-data")}}
+    package = client.post("/vnfpkgm/v1/vnf_packages", json={"userDefinedData": data})
+    where = f"/vnfpkgm/v1/vnf_packages/{package.json()['id']}"
+    patched = client.patch(where, json={"userDefinedData": {"community": planted("user-data-patched")}})
+    assert patched.json() == {"userDefinedData": {}}
+    assert client.get(where).json()["userDefinedData"] == {"owner": "me", "registry": {}}
     run(client, "POST", f"{path}/heal", {"additionalParams": {"master_node_password": planted("heal")}})
     run(client, "PATCH", path, {"vimConnectionInfo": {"vim1": {"accessInfo": {"password": planted("modified")}}}})
     assert client.get(path).json()["vimConnectionInfo"]["vim1"]["accessInfo"] == {"username": "me"}

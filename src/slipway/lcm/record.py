@@ -152,7 +152,8 @@ def _cp(port: FoundPort, external: bool, asked: CpConfig) -> VnfcCpInfo:
     if port.address:
         dynamic = port.address not in _fixed(asked)
         addresses = (CpAddress(type=_family(port.address), addresses=(port.address,), is_dynamic=dynamic),)
-    ethernet = CpEthernet(mac_address=port.mac, ip_addresses=addresses)
+    # The standard wants an address or a MAC in it, or nothing at all.
+    ethernet = CpEthernet(mac_address=port.mac, ip_addresses=addresses) if port.mac or addresses else None
     return VnfcCpInfo(
         id=port.id,
         cpd_id=port.name,
