@@ -103,7 +103,11 @@ def assemble(
     upgrade(database)
     vault = Vault(settings.key_path)
     simulated = SimulatedDriver(settings.simulated_path)
-    sandbox = SandboxDriver(settings.sandbox_path)
+    sandbox = SandboxDriver(
+        settings.sandbox_path,
+        on=settings.sandbox_is_on(listens=role != "worker"),
+        sockets=settings.sandbox_sockets,
+    )
     guard = Guard.from_settings(settings, listens=role != "worker")
     drivers = Drivers([simulated, sandbox, KubernetesVimDriver(guard=guard), OpenStackDriver(guard)])
     names = settings.secret_parameters

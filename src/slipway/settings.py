@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta
@@ -50,7 +51,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     oidc_ca_file: Path | None = None
     key_file: Path | None = None
     package_dir: Path | None = None
+    sandbox: bool | None = None
     sandbox_dir: Path | None = None
+    sandbox_sockets: tuple[str, ...] = ()
     secret_parameters: tuple[str, ...] = ()
     allowed_networks: tuple[str, ...] = ()
     unsigned_packages: Literal["accept", "refuse"] = "accept"
@@ -119,6 +122,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def sandbox_path(self) -> Path:
         return self.sandbox_dir or self.data_dir / "sandbox"
 
+    def sandbox_is_on(self, *, listens: bool = True) -> bool:
+        """As it was set; else only where nobody but this machine's own users can ask for it.
+
+        A proxy in front brings others in. A worker does not listen, and can't know who asks its API processes.
+        """
+        if self.sandbox is not None:
+            return self.sandbox
+        own = self.base_url is None or _is_loopback(urlsplit(self.base_url).hostname or "")
+        return listens and own and _is_loopback(self.host)
+
     @property
     def simulated_path(self) -> Path:
         return self.data_dir / "simulated"
@@ -157,7 +170,13 @@ def _from_file(path: Path) -> dict[str, Any]:
 
 # For the command line as a client of a server that may be elsewhere.
 CLIENT_ONLY = {"SLIPWAY_URL", "SLIPWAY_TOKEN", "SLIPWAY_CA_FILE", "SLIPWAY_CLIENT_CERT", "SLIPWAY_CLIENT_KEY"}
-LISTS = {"secret_parameters", "allowed_networks", "keystone_roles", "oidc_roles"}  # in the environment: a,b,c
+LISTS = {
+    "secret_parameters",
+    "allowed_networks",
+    "keystone_roles",
+    "oidc_roles",
+    "sandbox_sockets",
+}  # in the environment: a,b,c
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:

@@ -155,7 +155,13 @@ async def test_without_a_default_vim_of_its_own_a_project_has_none(projects: Pro
 async def test_a_vim_stays_in_its_project(projects: Projects) -> None:
     await projects.did("operator", "PATCH", f"{VIMS}/{projects.things['VIM']}", 400, json={"project": "red"})
     body = {"name": "x", "vimType": "SLIPWAY.SIMULATED.V_1", "interfaceInfo": {"endpoint": "sim://x"}, "project": "red"}
-    await projects.did("operator", "POST", VIMS, 400, json=body)
+    for who in ("operator", "admin"):
+        assert (
+            "only an admin of all projects" in (await projects.did(who, "POST", VIMS, 403, json=body)).json()["detail"]
+        )
+    assert (await projects.did(ALL_PROJECTS, "POST", VIMS, 201, json=body)).json()["project"] == "red"
+    await projects.did("stranger", "GET", f"{VIMS}/x", 200)
+    await projects.did("operator", "GET", f"{VIMS}/x", 404)
 
 
 async def test_what_who_has_all_projects_makes_is_in_the_default_one(projects: Projects) -> None:

@@ -83,7 +83,7 @@ def hands(engines: Engines) -> Iterator[Hands]:
 
 @pytest.fixture
 def driver(engines: Engines, hands: Hands) -> Iterator[SandboxDriver]:
-    driver = SandboxDriver(engines.places.directory, engines)
+    driver = SandboxDriver(engines.places.directory, engines, sockets=("/nowhere.sock",))
     yield driver
     driver.close()
 

@@ -108,7 +108,7 @@ class LegacyVims:
     async def register(self, request: AnyRequest) -> ASGIResponse:
         wanted = translated((await _register.read(request)).vim)
         try:
-            vim = await self._vims.add(wanted, prove=True, project=caller_of(request).home)
+            vim = await self._vims.add(wanted, prove=True, by=caller_of(request))
         except VimError as error:
             raise BadRequest(error.detail) from None
         return _one(vim, 201)
@@ -127,13 +127,14 @@ class LegacyVims:
         change = (await _change.read(request)).vim
         vim = await self._vims.get(_name(request), caller_of(request).project)
         try:
-            vim = await self._vims.modify(vim.id, patch_of(vim, change), prove=True)
+            vim = await self._vims.modify(vim.id, patch_of(vim, change), prove=True, by=caller_of(request))
         except VimError as error:
             raise BadRequest(error.detail) from None
         return _one(vim)
 
     async def remove(self, request: AnyRequest) -> ASGIResponse:
-        await self._vims.remove((await self._vims.get(_name(request), caller_of(request).project)).id)
+        vim = await self._vims.get(_name(request), caller_of(request).project)
+        await self._vims.remove(vim.id, by=caller_of(request))
         return empty_reply(204)
 
 

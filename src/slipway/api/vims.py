@@ -16,12 +16,12 @@ from slipway.api.listing import Listing
 from slipway.api.replies import empty_reply, json_reply, shown
 from slipway.api.routing import BY_HANDLER, DELETE, GET, LIST_PARAMETERS, PATCH, POST, PUT, AnyRequest, caller_of, route
 from slipway.api.services import Services
-from slipway.lcm.vim_registry import Health, VimRequest
+from slipway.lcm.vim_registry import Health, NewVim
 from slipway.model.vim import Vim
 from slipway.store import tables
 from slipway.vim.simulated.rules import Rule
 
-_add = Body(VimRequest)
+_add = Body(NewVim)
 _modify = Body(dict[str, Any], PATCH_TYPES)
 _rules = Body(list[Any])
 
@@ -48,17 +48,18 @@ class Vims:
         ]
 
     async def add(self, request: AnyRequest) -> ASGIResponse:
-        vim = await self._vims.add(await _add.read(request), project=caller_of(request).home)
+        vim = await self._vims.add(await _add.read(request), by=caller_of(request))
         return self._shown(vim, 201, {"Location": f"{self._links.vims}/{vim.id}"})
 
     async def show(self, request: AnyRequest) -> ASGIResponse:
         return self._shown(await self._own(request))
 
     async def modify(self, request: AnyRequest) -> ASGIResponse:
-        return self._shown(await self._vims.modify((await self._own(request)).id, await _modify.read(request)))
+        vim, patch = await self._own(request), await _modify.read(request)
+        return self._shown(await self._vims.modify(vim.id, patch, by=caller_of(request)))
 
     async def remove(self, request: AnyRequest) -> ASGIResponse:
-        await self._vims.remove((await self._own(request)).id)
+        await self._vims.remove((await self._own(request)).id, by=caller_of(request))
         return empty_reply(204)
 
     async def check(self, request: AnyRequest) -> ASGIResponse:

@@ -19,6 +19,13 @@ Port = Annotated[int | None, typer.Option(min=0, max=65535, help="The port to li
 DataDir = Annotated[Path | None, typer.Option("--data-dir", metavar="DIR", help="Where everything is kept.")]
 Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Settings in TOML.")]
 NoAuth = Annotated[bool, typer.Option("--no-auth", help="Ask for no token; on a loopback address only.")]
+Sandbox = Annotated[
+    bool | None,
+    typer.Option(
+        "--sandbox/--no-sandbox",
+        help="Whether VIMs may be this machine itself; unless told, only while none but its own users reach the API.",
+    ),
+]
 
 
 def add_servers(app: typer.Typer) -> None:
@@ -32,9 +39,10 @@ def add_servers(app: typer.Typer) -> None:
         data_dir: DataDir = None,
         config: Config = None,
         no_auth: NoAuth = False,
+        sandbox: Sandbox = None,
     ) -> None:
         """Run API and worker in one process until it is told to stop."""
-        _serve("all", config, host=host, port=port, data_dir=data_dir, auth=_auth(no_auth))
+        _serve("all", config, host=host, port=port, data_dir=data_dir, auth=_auth(no_auth), sandbox=sandbox)
 
     @command(app, "api", example="slipway api --config slipway.toml --port 9890", local=True, formats=False)
     def api(
@@ -44,14 +52,15 @@ def add_servers(app: typer.Typer) -> None:
         data_dir: DataDir = None,
         config: Config = None,
         no_auth: NoAuth = False,
+        sandbox: Sandbox = None,
     ) -> None:
         """Run an API process; workers run beside it on the same PostgreSQL."""
-        _serve("api", config, host=host, port=port, data_dir=data_dir, auth=_auth(no_auth))
+        _serve("api", config, host=host, port=port, data_dir=data_dir, auth=_auth(no_auth), sandbox=sandbox)
 
     @command(app, "worker", example="slipway worker --config slipway.toml", local=True, formats=False)
-    def worker(session: Session, data_dir: DataDir = None, config: Config = None) -> None:
+    def worker(session: Session, data_dir: DataDir = None, config: Config = None, sandbox: Sandbox = None) -> None:
         """Run a worker process; any number may run on the same PostgreSQL."""
-        _serve("worker", config, data_dir=data_dir)
+        _serve("worker", config, data_dir=data_dir, sandbox=sandbox)
 
 
 @secrets_app.callback()

@@ -65,6 +65,9 @@ def add(
     extra_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help=f"Settings of its driver, in YAML or JSON; {FILE_HINT}.")
     ] = None,
+    project: Annotated[
+        str | None, typer.Option(help="Whose it is, if not your own project's; for an admin of all projects.")
+    ] = None,
     rule: Annotated[
         list[str] | None,
         typer.Option(metavar="RULE", help="A simulated VIM's fault, as `slipway sim rules --add` has it; repeatable."),
@@ -81,6 +84,7 @@ def add(
     body: dict[str, Any] = {
         "name": name,
         "vimType": SHORT_TYPES.get(kind, kind),
+        "project": project,
         "description": description,
         "isDefault": default or None,
         "interfaceInfo": interface_info,

@@ -13,11 +13,10 @@ from slipway.engine import decisions
 from slipway.engine.seam import Unwatched, Watch
 from slipway.lcm.lifecycle import RecordedLifecycle, situation_of
 from slipway.lcm.operations import OPERATIONS
-from slipway.lcm.vim_choice import check_named, chosen_before, chosen_for_new
+from slipway.lcm.vim_choice import check_named, checked, chosen_before, chosen_for_new
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.action import Action
-from slipway.model.action import Connection as Reach
 from slipway.model.clock import utcnow
 from slipway.model.errors import Conflict, PreconditionFailed
 from slipway.model.instance import Instance, InstantiationState, VimConnectionInfo, VnfInstance
@@ -202,13 +201,11 @@ class Lcm:
             return None
         if isinstance(request, InstantiateRequest):
             vim = chosen_for_new(connection, request.vim_connection_info, instance.project)
-        elif instance.vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED:
+            return checked(connection, self._vault, self._drivers, vim, instance.vnf.id)
+        if instance.vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED:
             return None  # the operation's own check says why it can't be
-        else:
-            vim = chosen_before(instance)
-        driver = self._drivers.for_type(vim.vim_type or "")
-        if vim.vim_id is None:
-            driver.validate(Reach(vim.vim_type or "", vim.interface_info, vim.access_info, vim.extra))
+        vim = chosen_before(instance)
+        self._drivers.for_type(vim.vim_type or "")
         return vim
 
 

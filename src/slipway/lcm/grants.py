@@ -9,9 +9,8 @@ from sqlalchemy import Connection as DatabaseConnection
 from slipway.lcm.grant_request import grant_request
 from slipway.lcm.granted import check_grant, check_unchanged, vim_in
 from slipway.lcm.operations import OPERATIONS
-from slipway.lcm.vim_choice import chosen_for_new, key_of
+from slipway.lcm.vim_choice import checked, chosen_for_new, key_of
 from slipway.mgmt.drivers import ManagementDrivers
-from slipway.model.action import Connection
 from slipway.model.errors import RequestError
 from slipway.model.grant import Grant, Granting
 from slipway.model.instance import Instance, VimConnectionInfo, VnfInstance
@@ -72,12 +71,9 @@ class Grants:
     ) -> VimConnectionInfo:
         try:
             vim = chosen_for_new(connection, named, instance.project)
-            driver = self._drivers.for_type(vim.vim_type or "")
-            if vim.vim_id is None:
-                driver.validate(Connection(vim.vim_type or "", vim.interface_info, vim.access_info, vim.extra))
+            return checked(connection, self._vault, self._drivers, vim, instance.vnf.id)
         except RequestError as error:
             raise unusable(error.detail.rstrip(".")) from None
-        return vim
 
 
 def check_granted(situation: Situation, management: ManagementDrivers) -> None:

@@ -82,8 +82,8 @@ class RecordedLifecycle:
             return modify.hooks(situation, self._management)
         if vim is None:
             raise Conflict(f"VNF instance {situation.instance.vnf.id} is on no VIM.")
-        driver = self._drivers.for_type(vim.vim_type or "")
         connection = await self._connection(situation.instance.vnf.id, vim)
+        driver = self._drivers.for_type(connection.vim_type)
         found = await driver.find(connection, situation.instance.vnf.id)
         recorded = as_recorded(found, situation.instance.vnf.instantiated_vnf_info)
         return rules.plan(dataclasses.replace(situation, found=recorded), situation.request, driver, self._management)

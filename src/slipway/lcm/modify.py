@@ -9,6 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from slipway.lcm.rules import Rules, made_from, must_be_instantiated
+from slipway.lcm.vim_choice import check_change
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.errors import BadRequest
 from slipway.model.instance import InstantiationState, VimConnectionInfo, VnfInstance
@@ -93,9 +94,12 @@ def _connections(vnf: VnfInstance, request: ModifyRequest) -> dict[str, VimConne
         return vnf.vim_connection_info
     merged = merge_patch(msgspec.to_builtins(vnf.vim_connection_info), request.vim_connection_info)
     try:
-        return msgspec.convert(merged, dict[str, VimConnectionInfo])
+        connections = msgspec.convert(merged, dict[str, VimConnectionInfo])
     except msgspec.ValidationError as error:
         raise BadRequest(f"vimConnectionInfo: {error}") from None
+    for key, changed in connections.items():
+        check_change(key, vnf.vim_connection_info.get(key), changed)
+    return connections
 
 
 RULES = Rules(OperationType.MODIFY_INFO, ModifyRequest, check, plan, complete)

@@ -11,11 +11,17 @@ from slipway.model.action import Connection
 from slipway.model.errors import BadRequest, Conflict, NotFound, Unprocessable
 from slipway.model.instance import Instance, VimConnectionInfo, VnfInstance
 from slipway.model.requests import InstantiateRequest
+from slipway.model.secrets import redact
+from slipway.model.vim import REGISTERED_ONLY, Vim
+from slipway.model.vim_secrets import refuse_moved_secrets, same_address
 from slipway.store import instances, vims
 from slipway.store.secrets import Vault
+from slipway.vim.registry import Drivers
 
 DEFAULT_KEY = "vim"
 KEY = "vimConnectionId"  # in instantiatedVnfInfo.metadata
+
+Parts = dict[str, dict[str, Any]]  # what is said of a VIM, by the standard's names
 
 
 def chosen_for_new(
@@ -43,8 +49,7 @@ def chosen_for_new(
         vims.hold(connection, vim.id)
     except NotFound as error:
         raise Unprocessable(f"vimConnectionInfo.{key}.vimId: {error.detail}") from None
-    if info.vim_type not in (None, vim.vim_type):
-        raise BadRequest(f"vimConnectionInfo.{key}.vimType: VIM {vim.name!r} is a {vim.vim_type}, not {info.vim_type}.")
+    _check_type(vim, info.vim_type, f"vimConnectionInfo.{key}.")
     return msgspec.structs.replace(info, vim_type=vim.vim_type, vim_id=vim.id)
 
 
@@ -76,45 +81,112 @@ def connections_with(vnf: VnfInstance, given: dict[str, VimConnectionInfo]) -> d
                 f"vimConnectionInfo.{key}: this operation does not bring the VNF to another VIM; "
                 f"leave it out. The VNF has: {', '.join(connections) or 'none'}."
             )
-        connections[key] = msgspec.structs.replace(
+        changed = msgspec.structs.replace(
             known,
             interface_info={**known.interface_info, **new.interface_info},
             access_info={**known.access_info, **new.access_info},
             extra={**known.extra, **new.extra},
         )
+        check_change(key, known, changed)
+        connections[key] = changed
     return connections
 
 
+def check_change(key: str, before: VimConnectionInfo | None, after: VimConnectionInfo) -> None:
+    """BadRequest when an entry of an instance's vimConnectionInfo may not become like this."""
+    place = f"vimConnectionInfo.{key}."
+    if before is not None:
+        if before.vim_id is not None and before.vim_id == after.vim_id and before.vim_type != after.vim_type:
+            raise BadRequest(f"{place}vimType: the VIM is a {before.vim_type}, and stays one.")
+        refuse_moved_secrets(msgspec.to_builtins(before), msgspec.to_builtins(after), place)
+    if before != after and after.vim_type in REGISTERED_ONLY:
+        _check_registered(after, place)
+
+
 def check_named(connection: DatabaseConnection, patch: object, project: str) -> None:
-    """For a merge patch on vimConnectionInfo: VIMs that it names are the project's own."""
+    """For a merge patch on vimConnectionInfo: VIMs that it names are the project's own, and of the type it says."""
     for key, change in patch.items() if isinstance(patch, dict) else ():
         if isinstance(change, dict) and isinstance(vim_id := change.get("vimId"), str):
             try:
-                vims.get(connection, vim_id, project)
+                vim = vims.get(connection, vim_id, project)
             except NotFound as error:
                 raise Unprocessable(f"vimConnectionInfo.{key}.vimId: {error.detail}") from None
+            _check_type(vim, change.get("vimType"), f"vimConnectionInfo.{key}.")
 
 
 def in_clear(connection: DatabaseConnection, vault: Vault, info: VimConnectionInfo, instance_id: str) -> Connection:
-    """Everything needed to log in. What the request says goes before what is registered.
+    """Everything an instance needs to log in. What the request says goes before what is registered.
 
     An instance gets at VIMs of its own project only, whatever its record says. Registered credentials go to the
-    registered address only: who names another one brings credentials of his own.
+    registered addresses only: who names another one brings credentials of his own.
     """
-    parts: dict[str, dict[str, Any]] = {
-        "interface_info": info.interface_info,
-        "access_info": info.access_info,
-        "extra": info.extra,
-    }
-    owners = [instance_id]
+    project = instances.get(connection, instance_id).project
+    owners, vim_type, parts = [instance_id], info.vim_type or "", _parts(info)
     if info.vim_id is not None:
-        project = None if info.vim_id == instance_id else instances.get(connection, instance_id).project
         vim = vims.get(connection, info.vim_id, project)
-        owners.append(vim.id)
-        there = all(vim.interface_info.get(name) == value for name, value in info.interface_info.items())
-        parts = {
-            "interface_info": {**vim.interface_info, **info.interface_info},
-            "access_info": {**(vim.access_info if there else {}), **info.access_info},
-            "extra": {**vim.extra, **info.extra},
-        }
-    return Connection(vim_type=info.vim_type or "", vim_id=info.vim_id, **vault.reveal(connection, owners, parts))
+        _check_type(vim, info.vim_type)
+        owners, vim_type, registered = [instance_id, vim.id], vim.vim_type, _parts(vim)
+        moved = any(parts.values()) and not same_address(registered, _merged(registered, parts))
+        parts = _merged({**redact(registered), "accessInfo": {}} if moved else registered, parts)
+    if vim_type in REGISTERED_ONLY:
+        _check_registered(info)
+    return _revealed(connection, vault, owners, vim_type, parts, info.vim_id, project)
+
+
+def registered_in_clear(connection: DatabaseConnection, vault: Vault, vim: Vim) -> Connection:
+    """The same of a registered VIM, whether anything is on it or not."""
+    return _revealed(connection, vault, [vim.id], vim.vim_type, _parts(vim), vim.id, vim.project)
+
+
+def checked(
+    connection: DatabaseConnection, vault: Vault, drivers: Drivers, info: VimConnectionInfo, instance_id: str
+) -> VimConnectionInfo:
+    """The VIM, once its driver has found nothing wrong with all that it would log in with."""
+    reached = in_clear(connection, vault, info, instance_id)
+    drivers.for_type(reached.vim_type).validate(reached)
+    return info
+
+
+def _revealed(
+    connection: DatabaseConnection,
+    vault: Vault,
+    owners: list[str],
+    vim_type: str,
+    parts: Parts,
+    vim_id: str | None,
+    project: str,
+) -> Connection:
+    reached: Parts = vault.reveal(connection, owners, parts)
+    return Connection(
+        vim_type=vim_type,
+        interface_info=reached["interfaceInfo"],
+        access_info=reached["accessInfo"],
+        extra=reached["extra"],
+        vim_id=vim_id,
+        project=project,
+    )
+
+
+def _check_type(vim: Vim, vim_type: str | None, place: str = "") -> None:
+    if vim_type not in (None, vim.vim_type):
+        raise BadRequest(f"{place}vimType: VIM {vim.name!r} is a {vim.vim_type}, not {vim_type}.")
+
+
+def _check_registered(info: VimConnectionInfo, place: str = "vimConnectionInfo.") -> None:
+    """A VIM that gives rights on our own host is used as it was registered, and not otherwise."""
+    if info.vim_id is None:
+        raise BadRequest(
+            f"{place}vimType: a {info.vim_type} is not described in a request; name one by vimId that an admin of all "
+            "projects has registered for your project."
+        )
+    for name, value in _parts(info).items():
+        if value:
+            raise BadRequest(f"{place}{name}: a sandbox VIM is used as it is registered; leave {name} out.")
+
+
+def _parts(one: Vim | VimConnectionInfo) -> Parts:
+    return {"interfaceInfo": one.interface_info, "accessInfo": one.access_info, "extra": one.extra}
+
+
+def _merged(known: Parts, given: Parts) -> Parts:
+    return {name: {**known[name], **given[name]} for name in known}

@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Iterator
+from typing import Annotated, Any, Protocol, runtime_checkable
 
 import msgspec
 from sqlalchemy import Connection as DatabaseConnection
 from sqlalchemy import select
 
-from slipway.lcm.vim_choice import in_clear
-from slipway.model.access import DEFAULT_PROJECT
+from slipway.lcm.vim_choice import registered_in_clear
+from slipway.model.access import ANYBODY, DEFAULT_PROJECT, Caller
 from slipway.model.action import Connection
 from slipway.model.clock import utcnow
-from slipway.model.errors import BadRequest, Conflict, NotFound, VimError, VimFault
-from slipway.model.instance import VimConnectionInfo
+from slipway.model.errors import BadRequest, Conflict, Forbidden, NotFound, VimError, VimFault
+from slipway.model.instance import VimConnectionInfo, VnfInstance
 from slipway.model.merge import merge_patch
 from slipway.model.requests import Name, Request, Text
 from slipway.model.secrets import find_references, refuse_references
-from slipway.model.vim import Seen, Vim
+from slipway.model.vim import REGISTERED_ONLY, Seen, Vim
+from slipway.model.vim_secrets import refuse_moved_secrets, same_address
 from slipway.store import instances, tables, vims
 from slipway.store.database import Database
 from slipway.store.filters import Filter, Operator
 from slipway.store.paging import list_documents
 from slipway.store.secrets import Vault
+from slipway.store.tables import PROJECT
 from slipway.vim.contract import VimDriver
 from slipway.vim.registry import Drivers
 from slipway.vim.simulated.driver import SimulatedDriver
@@ -42,6 +45,12 @@ class VimRequest(Request, frozen=True, kw_only=True):
     interface_info: dict[str, Any] = msgspec.field(default_factory=dict)
     access_info: dict[str, Any] = msgspec.field(default_factory=dict)
     extra: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class NewVim(VimRequest, frozen=True, kw_only=True):
+    """`project` is whose it will be. Without it that is the project of whoever registers it."""
+
+    project: Annotated[str, msgspec.Meta(min_length=1, max_length=PROJECT)] | None = None
 
 
 class Health(msgspec.Struct, frozen=True):
@@ -73,11 +82,13 @@ class VimRegistry:
         self._drivers = drivers
         self._secret_names = secret_names
 
-    async def add(self, request: VimRequest, *, prove: bool = False, project: str = DEFAULT_PROJECT) -> Vim:
-        """`prove`: log in before anything is stored; VimError when that fails."""
-        document = msgspec.to_builtins(request)
+    async def add(self, request: VimRequest, *, prove: bool = False, by: Caller = ANYBODY) -> Vim:
+        """`prove`: log in before anything is stored; VimError when that fails. `by`: who asks."""
+        _check_rights(by, request.vim_type)
+        project = _project_for(by, request)
+        document = {name: value for name, value in msgspec.to_builtins(request).items() if name != "project"}
         refuse_references(document)
-        connection = self._validated(document)
+        connection = self._validated(document, project)
         if prove:
             document |= await self._seen(connection)
         vim = await self._database.write(self._insert, document | {"project": project})
@@ -96,8 +107,9 @@ class VimRegistry:
         """Those with exactly this id and this name, where one is given, of a project or of all."""
         return await self._database.read(vims.matching, vim_id, name, project)
 
-    async def modify(self, name: str, patch: dict[str, Any], *, prove: bool = False) -> Vim:
-        """A merge patch (RFC 7396) on what was registered. The type stays. `prove` as for `add`."""
+    async def modify(self, name: str, patch: dict[str, Any], *, prove: bool = False, by: Caller = ANYBODY) -> Vim:
+        """A merge patch (RFC 7396) on what was registered. The type stays. `prove` and `by` as for `add`."""
+        _check_rights(by, (await self.get(name)).vim_type)
         refuse_references(patch)
         seen = None
         if prove and not patch.keys().isdisjoint(("interfaceInfo", "accessInfo")):
@@ -106,7 +118,8 @@ class VimRegistry:
         await self._registered(vim)
         return vim
 
-    async def remove(self, name: str) -> None:
+    async def remove(self, name: str, *, by: Caller = ANYBODY) -> None:
+        _check_rights(by, (await self.get(name)).vim_type)
         await self._database.write(self._delete, name)
 
     async def enter(self, vim_id: str, request: VimRequest, maker: str) -> Vim:
@@ -115,7 +128,7 @@ class VimRegistry:
         It belongs to the project of `maker`, the instance that is this VIM.
         """
         document = msgspec.to_builtins(request)
-        self._validated(document)
+        self._validated(document, DEFAULT_PROJECT)
         return await self._database.write(self._enter, vim_id, document, maker)
 
     async def strike(self, vim_id: str, maker: str) -> None:
@@ -172,9 +185,9 @@ class VimRegistry:
             await driver.register(await self._database.read(self._in_clear, vim))
 
     def _in_clear(self, connection: DatabaseConnection, vim: Vim) -> Connection:
-        return in_clear(connection, self._vault, VimConnectionInfo(vim_type=vim.vim_type, vim_id=vim.id), vim.id)
+        return registered_in_clear(connection, self._vault, vim)
 
-    def _validated(self, document: dict[str, Any]) -> Connection:
+    def _validated(self, document: dict[str, Any], project: str) -> Connection:
         """The driver's word on a document with its secrets in clear."""
         vim_type = document["vimType"]
         connection = Connection(
@@ -182,6 +195,7 @@ class VimRegistry:
             interface_info=document.get("interfaceInfo", {}),
             access_info=document.get("accessInfo", {}),
             extra=document.get("extra", {}),
+            project=project,
         )
         self._drivers.for_type(vim_type).validate(connection)
         return connection
@@ -224,12 +238,15 @@ class VimRegistry:
             raise BadRequest(f"The VIM would not be valid: {error}.") from None
         if request.vim_type != before.vim_type:
             raise BadRequest(f"vimType: a {before.vim_type} stays one; register another VIM instead.")
-        if request.interface_info != before.interface_info and any(find_references(request.access_info)):
-            raise BadRequest(
-                "accessInfo: the stored credentials were given for the address that the VIM has now, and go nowhere "
-                "else; give them again together with the new interfaceInfo."
+        was = msgspec.to_builtins(before)
+        refuse_moved_secrets(was, document)
+        if not same_address(was, document) and (user := _user_with_secrets(connection, before.id)):
+            raise Conflict(
+                f"VNF instance {user} uses VIM {before.name!r} with credentials of its own, which were given for the "
+                "addresses and certificates that the VIM has now. Register another VIM, or terminate the instance."
             )
-        return before, request, self._validated(self._vault.reveal(connection, [before.id], document))
+        in_clear = self._vault.reveal(connection, [before.id], document)
+        return before, request, self._validated(in_clear, before.project)
 
     def _hidden(self, connection: DatabaseConnection, document: dict[str, Any]) -> Vim:
         return msgspec.convert(self._vault.hide(connection, document["id"], document, self._secret_names), Vim)
@@ -253,6 +270,21 @@ class VimRegistry:
         self._vault.forget(connection, vim.id)
 
 
+def _check_rights(by: Caller, vim_type: str) -> None:
+    if vim_type in REGISTERED_ONLY and not by.is_admin_of_all:
+        raise Forbidden(
+            f"vimType: a {vim_type} gives wide rights on Slipway's own host, so only an admin of all projects may "
+            "register, change and remove it. Ask one for: slipway vim add NAME --type sandbox --project PROJECT."
+        )
+
+
+def _project_for(by: Caller, request: VimRequest) -> str:
+    project = request.project if isinstance(request, NewVim) else None
+    if project not in (None, by.home) and not by.is_admin_of_all:
+        raise Forbidden(f"project: only an admin of all projects registers a VIM for another than {by.home!r}.")
+    return project or by.home
+
+
 def _changeable(vim: Vim) -> dict[str, Any]:
     document: dict[str, Any] = msgspec.to_builtins(vim)
     return {name: value for name, value in document.items() if name not in NOT_CHANGEABLE}
@@ -260,14 +292,32 @@ def _changeable(vim: Vim) -> dict[str, Any]:
 
 def _user_of(connection: DatabaseConnection, vim_id: str, maker: str | None = None) -> str | None:
     """An instance on the VIM, or with an operation under way that will put it there; other than the VIM's maker."""
-    on_it = (Filter(Operator.EQ, ("vimConnectionInfo", "vimId"), (vim_id,)),)
-    for document in list_documents(connection, tables.instances, on_it, limit=2).items:
+    for document in list_documents(connection, tables.instances, _knowing(vim_id), limit=2).items:
         user: str = msgspec.json.decode(document, type=dict[str, Any])["id"]
         if user != maker:
             return user
+    return next((user for user, _ in _coming(connection, vim_id)), None)
+
+
+def _user_with_secrets(connection: DatabaseConnection, vim_id: str) -> str | None:
+    """An instance that is on the VIM, or will be, with credentials of its own."""
+    for document in list_documents(connection, tables.instances, _knowing(vim_id)).items:
+        vnf = msgspec.json.decode(document, type=VnfInstance)
+        for info in vnf.vim_connection_info.values():
+            if info.vim_id == vim_id and any(find_references(msgspec.to_builtins(info))):
+                return vnf.id
+    coming = _coming(connection, vim_id)
+    return next((user for user, info in coming if any(find_references(msgspec.to_builtins(info)))), None)
+
+
+def _knowing(vim_id: str) -> tuple[Filter, ...]:
+    return (Filter(Operator.EQ, ("vimConnectionInfo", "vimId"), (vim_id,)),)
+
+
+def _coming(connection: DatabaseConnection, vim_id: str) -> Iterator[tuple[str, VimConnectionInfo]]:
+    """Instances with an operation under way on the VIM, and how it reaches it."""
     table = tables.operations
     holding = select(table.c.instance_id, table.c.vim).where(tables.HOLDS_INSTANCE)
     for row in connection.execute(holding.where(table.c.vim.is_not(None))):
         if row.vim is not None and row.vim.vim_id == vim_id:
-            return str(row.instance_id)
-    return None
+            yield str(row.instance_id), row.vim

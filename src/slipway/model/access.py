@@ -32,6 +32,10 @@ class Caller:
         """The project of what this caller makes."""
         return self.project or DEFAULT_PROJECT
 
+    @property
+    def is_admin_of_all(self) -> bool:
+        return self.role is Role.ADMIN and self.project is None
+
 
 # Everybody, where access control is off; and Slipway itself.
 ANYBODY = Caller("anybody", Role.ADMIN, None)

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.machine import FoundMachine, Outcome
 
 A = TypeVar("A")
@@ -24,6 +25,7 @@ class Connection:
     access_info: dict[str, Any]
     extra: dict[str, Any]
     vim_id: str | None = None
+    project: str = DEFAULT_PROJECT  # whose it is: that of the registered VIM, or of the instance
 
     def __repr__(self) -> str:
         return f"Connection({self.vim_type}, {self.interface_info.get('endpoint')})"

@@ -106,7 +106,9 @@ def replace_references(document: Any, value_of: Callable[[str], Any]) -> Any:
     return document
 
 
-class _Names:
+class Names:
+    """Names written as SECRET_NAMES are; keys are looked for in whichever spelling."""
+
     def __init__(self, patterns: Iterable[str]) -> None:
         patterns = tuple(patterns)
         self._whole = {_plain(pattern) for pattern in patterns if not pattern.startswith("*")}
@@ -118,12 +120,12 @@ class _Names:
 
 
 @lru_cache
-def _known_names(more: tuple[str, ...]) -> _Names:
-    return _Names((*SECRET_NAMES, *more))
+def _known_names(more: tuple[str, ...]) -> Names:
+    return Names((*SECRET_NAMES, *more))
 
 
 class _Search:
-    def __init__(self, replacement: Callable[[Path, Any], Any], names: _Names) -> None:
+    def __init__(self, replacement: Callable[[Path, Any], Any], names: Names) -> None:
         self._replacement = replacement
         self._names = names
 
@@ -146,6 +148,7 @@ class _Search:
 
 
 def _plain(name: str) -> str:
+    """`ssh_password`, `sshPassword` and `ssh-password` are one name."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 

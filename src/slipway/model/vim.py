@@ -14,6 +14,10 @@ SANDBOX = "SLIPWAY.SANDBOX.V_1"
 KUBERNETES = "ETSINFV.KUBERNETES.V_1"
 OPENSTACK = "ETSINFV.OPENSTACK_KEYSTONE.V_3"
 
+# Whoever uses a VIM of these types has wide rights on Slipway's own host. So they are registered by an admin of all
+# projects, are never described in a request, and are used as they are registered.
+REGISTERED_ONLY = frozenset({SANDBOX})
+
 # What people write in place of a vimType.
 SHORT_TYPES = {"openstack": OPENSTACK, "kubernetes": KUBERNETES, "simulated": SIMULATED, "sandbox": SANDBOX}
 

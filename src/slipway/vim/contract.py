@@ -30,7 +30,7 @@ class VimDriver(Protocol):
         ...
 
     def validate(self, connection: Connection) -> None:
-        """BadRequest, naming the field, when the connection can't be one of this type. No I/O."""
+        """BadRequest or Forbidden, naming the field, when the connection can't be one of this type. No I/O."""
         ...
 
     async def check(self, connection: Connection) -> str:

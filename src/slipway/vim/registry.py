@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from slipway.model.action import Action
-from slipway.model.errors import BadRequest
+from slipway.model.errors import BadRequest, Forbidden
 from slipway.vim.contract import VimDriver
+
+
+@runtime_checkable
+class Switchable(Protocol):
+    """A driver that the settings turn on and off."""
+
+    @property
+    def turned_off(self) -> str | None:
+        """Why it is off, and how to turn it on; None when it is on."""
+        ...
 
 
 class Drivers:
@@ -19,11 +29,14 @@ class Drivers:
             self._drivers[driver.vim_type] = driver
 
     def for_type(self, vim_type: str) -> VimDriver:
-        """The driver, or BadRequest naming the types there are."""
-        if vim_type not in self._drivers:
+        """The driver. BadRequest names the types there are; Forbidden says how to turn this one on."""
+        driver = self._drivers.get(vim_type)
+        if driver is None:
             known = ", ".join(sorted(self._drivers)) or "none"
             raise BadRequest(f"vimType: there is no driver for {vim_type!r}; there are: {known}.")
-        return self._drivers[vim_type]
+        if isinstance(driver, Switchable) and driver.turned_off:
+            raise Forbidden(f"vimType: {driver.turned_off}")
+        return driver
 
     def actions(self) -> dict[str, Action[Any]]:
         """The actions of all drivers by name. ValueError when two have the same."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +27,7 @@ from slipway.outside.guard import Guard
 from slipway.package.build import build_package
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
+from slipway.vim.contract import VimDriver
 from slipway.vim.registry import Drivers
 from slipway.vim.simulated.driver import SimulatedDriver
 
@@ -120,9 +121,11 @@ def sample_csar(directory: Path) -> Path:
     return target
 
 
-def make_services(database: Database, directory: Path, driver: SimulatedDriver, **more: Any) -> tuple[Services, Worker]:
+def make_services(
+    database: Database, directory: Path, driver: SimulatedDriver, others: Sequence[VimDriver] = (), **more: Any
+) -> tuple[Services, Worker]:
     vault = Vault(directory / "secrets.key")
-    drivers = Drivers([driver])
+    drivers = Drivers([driver, *others])
     management = ManagementDrivers([Noop()])
     lifecycle = RecordedLifecycle(database, vault, drivers, management)
     actions = drivers.actions() | management.actions()
@@ -147,6 +150,7 @@ def make_services(database: Database, directory: Path, driver: SimulatedDriver, 
 
 @asynccontextmanager
 async def a_world(database: Database, directory: Path, **more: Any) -> AsyncIterator[World]:
+    """`others`: drivers of VIMs beside the simulated one."""
     driver = SimulatedDriver(directory / "simulated")
     services, worker = make_services(database, directory, driver, **more)
     app: Any = make_app(services)

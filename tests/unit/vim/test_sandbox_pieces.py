@@ -30,7 +30,7 @@ OWN = "ssh-ed25519 AAAA"
 
 @pytest.fixture
 def driver(tmp_path: Path) -> SandboxDriver:
-    return SandboxDriver(tmp_path)
+    return SandboxDriver(tmp_path, sockets=("/run/docker.sock",))
 
 
 def at(endpoint: object = LOCAL, **access: object) -> Connection:

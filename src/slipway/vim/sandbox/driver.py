@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, TypeVar
 
 from slipway.model.action import Action, Connection
+from slipway.model.errors import Forbidden, VimError, VimFault
 from slipway.model.machine import Found, Wanted
 from slipway.model.plan import Plan
 from slipway.model.vim import SANDBOX
@@ -16,24 +17,35 @@ from slipway.vim.contract import Capabilities
 from slipway.vim.machine_by_machine import MachineByMachine
 from slipway.vim.sandbox import labels
 from slipway.vim.sandbox.actions import PREFIX, TIMEOUT, Actions
-from slipway.vim.sandbox.connection import access, endpoint
+from slipway.vim.sandbox.connection import LOCAL, access, endpoint
 from slipway.vim.sandbox.engines import Engines
 from slipway.vim.sandbox.hands import Hands
 from slipway.vim.sandbox.machines import DEFAULT_IMAGE
 from slipway.vim.sandbox.places import Places, default_cache
 
 THREADS = 16  # machines that are worked on at the same time
+OFF = (
+    "the sandbox VIM is turned off, because its machines have wide rights on this host; turn it on with "
+    "`slipway serve --sandbox`, or with `sandbox = true` in the settings of every process (docs/sandbox.md)."
+)
 PLANNER = MachineByMachine(prefix=PREFIX, words="A sandbox", timeout=TIMEOUT)
 T = TypeVar("T")
 
 
 class SandboxDriver:
-    """`directory` holds the engine's storage, where the engine is our own. Nothing starts before it is asked for."""
+    """`directory` holds the engine's storage, where the engine is our own. Nothing starts before it is asked for.
+
+    `sockets` are the engines that may be named by `unix://` and their path.
+    """
 
     vim_type = SANDBOX
     capabilities = Capabilities(machines=True, networks=True, volumes=True)
 
-    def __init__(self, directory: Path, engines: Engines | None = None) -> None:
+    def __init__(
+        self, directory: Path, engines: Engines | None = None, *, on: bool = True, sockets: tuple[str, ...] = ()
+    ) -> None:
+        self.turned_off = None if on else OFF
+        self._sockets = sockets
         self.engines = engines or Engines(Places(directory, default_cache()))
         self._threads: ThreadPoolExecutor | None = None
         self._actions = Actions(self)
@@ -43,7 +55,10 @@ class SandboxDriver:
         return self._actions.all
 
     def validate(self, connection: Connection) -> None:
-        endpoint(connection)
+        if self.turned_off:
+            raise Forbidden(f"vimType: {self.turned_off}")
+        if (where := endpoint(connection)) not in (LOCAL, *self._named()):
+            raise Forbidden(f"interfaceInfo.endpoint: {self._unlisted(where)}")
         access(connection)
 
     async def check(self, connection: Connection) -> str:
@@ -70,6 +85,10 @@ class SandboxDriver:
     async def work(self, connection: Connection, work: Callable[[Hands], T]) -> T:
         """Blocking work on the connection's engine, in a thread."""
         where = endpoint(connection)
+        if self.turned_off:
+            raise VimError(self.turned_off[0].upper() + self.turned_off[1:], VimFault.PERMANENT)
+        if where not in (LOCAL, *self._named()):
+            raise VimError(self._unlisted(where), VimFault.PERMANENT)
         if self._threads is None:
             self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="sandbox")
         begun = self._threads.submit(lambda: work(self.engines.hands(where)))
@@ -79,6 +98,12 @@ class SandboxDriver:
             # What has begun can't be taken back, and an undo must not overtake it. Every call in it has an end.
             await asyncio.to_thread(wait, [begun])
             raise
+
+    def _named(self) -> Iterator[str]:
+        return (f"unix://{path}" for path in self._sockets)
+
+    def _unlisted(self, where: str) -> str:
+        return f"{where} is not in the setting sandbox_sockets; add the path to it, or write {LOCAL}."
 
     def close(self) -> None:
         if self._threads is not None:

@@ -1,0 +1,99 @@
+"""Every VIM type both ways, registered and described in the request itself, in both versions of the API."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy.engine import URL
+
+from slipway.store.database import Database
+from slipway.vim.kubernetes.driver import KubernetesVimDriver
+from slipway.vim.openstack.driver import OpenStackDriver
+from tests.unit.api.world import LCM, World, a_world
+
+V1 = "/vnflcm/v1"
+VIMS = "/slipway/v1/vims"
+SIMULATED = {"vimType": "SLIPWAY.SIMULATED.V_1", "interfaceInfo": {"endpoint": "sim://two"}, "accessInfo": {}}
+OPENSTACK = {
+    "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3",
+    "interfaceInfo": {"endpoint": "https://keystone.example:5000/v3"},
+    "accessInfo": {"username": "me", "password": "quite-a-secret", "project": "mine"},
+}
+BY_APPLICATION = {
+    "applicationCredentialId": "11111111-2222-4333-8444-555555555555",
+    "applicationCredentialSecret": "quite-a-secret",
+}
+KUBERNETES = {
+    "vimType": "ETSINFV.KUBERNETES.V_1",
+    "interfaceInfo": {"endpoint": "https://cluster.example:6443"},
+    "accessInfo": {"bearer_token": "quite-a-secret"},
+}
+CASES = {
+    "simulated": (SIMULATED, "COMPLETED", ""),
+    "openstack": (OPENSTACK, "ROLLED_BACK", "does not make machines on OpenStack yet"),
+    "openstack, application credential": (
+        {**OPENSTACK, "accessInfo": BY_APPLICATION},
+        "ROLLED_BACK",
+        "does not make machines on OpenStack yet",
+    ),
+    "kubernetes": (KUBERNETES, "ROLLED_BACK", "A Kubernetes VIM holds no machines"),
+}
+
+
+@pytest.fixture
+def database_url(sqlite_url: URL) -> URL:
+    """No statement here is another one on PostgreSQL."""
+    return sqlite_url
+
+
+@pytest.fixture
+async def world(database: Database, tmp_path: Path) -> AsyncIterator[World]:
+    async with a_world(database, tmp_path, others=[OpenStackDriver(), KubernetesVimDriver()]) as world:
+        yield world
+
+
+async def instantiate(world: World, version: str, info: dict[str, Any]) -> dict[str, Any]:
+    """The operation at rest, as v2 shows it."""
+    instance_id = await world.create((await world.onboard())["vnfdId"])
+    connections: Any = {"vim1": info} if version == LCM else [{"id": "vim1", **info}]
+    body = {"flavourId": "simple", "vimConnectionInfo": connections}
+    answer = await world.call("POST", f"{version}/vnf_instances/{instance_id}/instantiate", 202, json=body)
+    return await world.ended(answer.headers["location"].rpartition("/")[2], "COMPLETED", "ROLLED_BACK")
+
+
+@pytest.mark.parametrize("version", [V1, LCM])
+@pytest.mark.parametrize("case", CASES)
+async def test_a_vim_of_every_type_is_described_in_the_request(world: World, version: str, case: str) -> None:
+    info, state, said = CASES[case]
+    operation = await instantiate(world, version, info)
+    assert operation["operationState"] == state, operation.get("error")
+    assert said in operation.get("error", {}).get("detail", "")
+
+
+@pytest.mark.parametrize("version", [V1, LCM])
+@pytest.mark.parametrize("case", CASES)
+async def test_a_vim_of_every_type_is_registered_and_named(world: World, version: str, case: str) -> None:
+    info, state, said = CASES[case]
+    vim = (await world.call("POST", VIMS, 201, json={"name": "registered", **info})).json()
+    operation = await instantiate(world, version, {"vimId": vim["id"]})
+    assert operation["operationState"] == state, operation.get("error")
+    assert said in operation.get("error", {}).get("detail", "")
+
+
+@pytest.mark.parametrize("version", [V1, LCM])
+@pytest.mark.parametrize("info", [OPENSTACK, KUBERNETES])
+async def test_a_described_vim_that_lacks_something_is_refused_by_name(
+    world: World, version: str, info: dict[str, Any]
+) -> None:
+    instance_id = await world.create((await world.onboard())["vnfdId"])
+    wrong = {**info, "accessInfo": {"username": "me"}}
+    connections: Any = {"vim1": wrong} if version == LCM else [{"id": "vim1", **wrong}]
+    body = {"flavourId": "simple", "vimConnectionInfo": connections}
+    answer = await world.call("POST", f"{version}/vnf_instances/{instance_id}/instantiate", 400, json=body)
+    assert "accessInfo" in answer.json()["detail"]
+    plan = {"vnfInstanceId": instance_id, "operation": "INSTANTIATE", "request": {**body, "vimConnectionInfo": {}}}
+    plan["request"] = {"flavourId": "simple", "vimConnectionInfo": {"vim1": wrong}}
+    await world.call("POST", "/slipway/v1/plans", 400, json=plan)
