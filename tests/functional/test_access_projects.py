@@ -98,6 +98,24 @@ async def test_a_record_that_names_a_vim_of_others_leads_nowhere(projects: Proje
     assert f"There is no VIM {projects.things['VIM']}" in ended["error"]["detail"]
 
 
+async def test_a_simulated_vim_is_its_projects_own(projects: Projects) -> None:
+    """Whoever gives the same address: rules of one project break nothing in another, and nothing of it is seen."""
+    broken = [{"kind": "error", "call": "make_machine", "fault": "permanent"}]
+    await projects.onboard("stranger")
+    await projects.add_vim("stranger", "same", "sim://blue", extra={"rules": broken})
+    await projects.did("stranger", "PUT", f"{VIMS}/same/rules", 200, json=broken)
+    seen = (await projects.did("stranger", "POST", f"{VIMS}/same/check", 200)).json()["detail"]
+    assert "0 machines of 0 instances" in seen
+    await projects.run("operator", projects.things["instance"], "scale", {"type": "SCALE_OUT", "aspectId": "workers"})
+
+    described = {"vimType": SIMULATED, "interfaceInfo": {"endpoint": "sim://blue"}}
+    body = {"flavourId": "simple", "vimConnectionInfo": {"vim1": described}}
+    instance_id = await projects.create("stranger", projects.things["VNFD"])
+    await projects.run("stranger", instance_id, "instantiate", body, "FAILED_TEMP")
+    seen = (await projects.did("operator", "POST", f"{VIMS}/blue-sim/check", 200)).json()["detail"]
+    assert "of 1 instance, 0 rules" in seen
+
+
 async def test_the_same_names_in_two_projects(projects: Projects) -> None:
     """The same VNFD, a VIM of the same name, and a default of each."""
     things = projects.things

@@ -29,8 +29,8 @@ VIM = Connection(SIMULATED, {"endpoint": "sim://simulated"}, {}, {})
 SLOW = {"kind": "latency", "call": "make_machine", "seconds": 0.5}
 
 
-def onboard(client: httpx.Client, place: Path) -> str:
-    package = build_package(SAMPLE, place / "sample.csar")
+def onboard(client: httpx.Client, place: Path, sample: Path = SAMPLE) -> str:
+    package = build_package(sample, place / f"{sample.name}.csar")
     package_id = client.post("/vnfpkgm/v1/vnf_packages", json={}).json()["id"]
     content = f"/vnfpkgm/v1/vnf_packages/{package_id}/package_content"
     assert client.put(content, content=package.path.read_bytes(), headers={"Content-Type": "application/zip"})

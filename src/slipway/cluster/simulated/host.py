@@ -52,13 +52,13 @@ class Host(msgspec.Struct):
 
 def find_host(db: sqlite3.Connection, machine_id: str) -> Host:
     """What was on it, or an empty disk."""
-    row = db.execute("SELECT body FROM host WHERE machine_id = ?", (machine_id,)).fetchone()
+    row = db.execute("SELECT unsealed(body) FROM host WHERE machine_id = ?", (machine_id,)).fetchone()
     return msgspec.msgpack.decode(row[0], type=Host) if row else Host(machine_id)
 
 
 def save_host(db: sqlite3.Connection, host: Host) -> None:
     db.execute(
-        "INSERT INTO host VALUES (?, ?, ?, ?, ?) ON CONFLICT (machine_id) DO UPDATE SET"
+        "INSERT INTO host VALUES (?, ?, ?, ?, sealed(?)) ON CONFLICT (machine_id) DO UPDATE SET"
         " cluster_id = excluded.cluster_id, node = excluded.node, vip = excluded.vip, body = excluded.body",
         (host.machine, host.cluster, host.node, host.vip, msgspec.msgpack.encode(host)),
     )

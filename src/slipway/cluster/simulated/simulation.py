@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from slipway.cluster.simulated.tables import ensure_tables
 from slipway.model.action import Connection
-from slipway.vim.simulated.endpoint import endpoint
+from slipway.vim.simulated.endpoint import file_of
 from slipway.vim.simulated.remote import Explain, Remote, Work
 from slipway.vim.simulated.rules import Target
 
@@ -20,7 +20,7 @@ class Simulation:
 
     def __init__(self, directory: Path) -> None:
         self._remote = Remote(directory)
-        self._known: set[str] = set()
+        self._known: set[Path] = set()
 
     async def call(
         self, connection: Connection, name: str, work: Work[T], target: Target, asked: str, explain: Explain
@@ -39,7 +39,7 @@ class Simulation:
         self._remote.close()
 
     def _prepare(self, connection: Connection) -> None:
-        if (vim := endpoint(connection)) not in self._known:
+        if (vim := file_of(connection, self._remote.directory)) not in self._known:
             with self._remote.behind(connection) as db:
                 ensure_tables(db)
             self._known.add(vim)

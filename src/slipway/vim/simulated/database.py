@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Lock, get_ident
 
 from slipway.model.errors import VimError, VimFault
+from slipway.vim.simulated.sealing import add_functions
 
 BUSY_SECONDS = 5.0
 BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
@@ -98,6 +99,7 @@ def _opened(path: Path) -> sqlite3.Connection:
         if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'port_address'").fetchone():
             db.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
         _add_columns(db)
+        add_functions(db, path.parent)
     except sqlite3.Error:
         db.close()
         raise

@@ -1,10 +1,15 @@
-"""Where a simulated VIM's file is: `sim://name` is a file in the driver's directory, and nowhere else."""
+"""Where a simulated VIM's file is: `sim://name` is a file in the driver's directory, and nowhere else.
+
+Names are a project's own: what two projects call the same are two VIMs.
+"""
 
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from pathlib import Path
 
+from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.action import Connection
 from slipway.model.errors import BadRequest
 
@@ -23,4 +28,7 @@ def endpoint(connection: Connection) -> str:
 
 def file_of(connection: Connection, directory: Path) -> Path:
     """The file behind an endpoint. No I/O."""
-    return directory / f"{endpoint(connection).removeprefix('sim://')}.db"
+    name = endpoint(connection).removeprefix("sim://")
+    if connection.project != DEFAULT_PROJECT:
+        name += f"@{sha256(connection.project.encode()).hexdigest()[:16]}"  # a project may be called anything
+    return directory / f"{name}.db"
