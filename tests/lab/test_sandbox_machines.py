@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,11 +20,14 @@ from slipway.model.action import Connection
 from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import Found, FoundMachine, Machine, Network, Port, Volume, Wanted
 from slipway.vim.sandbox import SandboxDriver
+from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engines import Engines
 from slipway.vim.sandbox.hands import Hands
 from slipway.vim.sandbox.inventory import everything
+from slipway.vim.sandbox.places import Places, default_cache
 from tests.contract.clusters import differences, healed, nothing
 from tests.contract.plans import Context, hand, run_plan
+from tests.lab.conftest import clear
 
 INSTANCE = "lab-instance"
 
@@ -176,6 +180,22 @@ async def test_a_missing_image_names_its_cure(driver: SandboxDriver, connection:
     with pytest.raises(VimError, match=r"no image windows.*slipway sandbox image build") as refused:
         await reached(driver, connection, msgspec.structs.replace(wanted, machines=(strange,)))
     assert refused.value.fault is VimFault.PERMANENT
+
+
+async def test_an_image_that_was_made_for_another_engine_is_imported_when_it_is_wanted(
+    engines: Engines, connection: Connection, worker_id: str
+) -> None:
+    fresh = Engines(Places(engines.places.directory.with_name(f"sandbox-fresh-{worker_id}"), default_cache()), {}, ())
+    driver = SandboxDriver(fresh.places.directory, fresh)
+    hands = fresh.hands(LOCAL)
+    try:
+        assert not hands.engine.has_image("localhost/slipway/machine")
+        assert (await reached(driver, connection, one_machine())).machines[0].ready
+    finally:
+        clear(hands)
+        driver.close()
+        fresh.service.stop()
+        shutil.rmtree(fresh.places.directory, ignore_errors=True)
 
 
 async def test_no_engine_names_its_cure(driver: SandboxDriver) -> None:

@@ -14,7 +14,7 @@ from slipway.vim.sandbox.engines import Engines
 from slipway.vim.sandbox.image.kubernetes.compile import CURE as GO_CURE
 from slipway.vim.sandbox.image.kubernetes.compile import OLDEST, go_version
 from slipway.vim.sandbox.image.kubernetes.oci import ZSTD_CURE
-from slipway.vim.sandbox.image.library import image_name, is_current, kubernetes_in
+from slipway.vim.sandbox.image.library import cached_recipe, image_name, is_current, kubernetes_in
 from slipway.vim.sandbox.image.recipes import KUBERNETES
 from slipway.vim.sandbox.machines import DEFAULT_IMAGE
 from slipway.vim.sandbox.service import INSTALL
@@ -152,15 +152,16 @@ def _free(directory: Path) -> int:
 
 
 def image(engines: Engines) -> Finding:
-    if engines.url(LOCAL) == engines.service.url and not engines.service.process():
-        known = engines.image_file.exists()
-        detail = "made; `slipway sandbox image build` brings it into a new engine" if known else "no machine image yet"
-        return Finding("image", known, detail, "" if known else "slipway sandbox image build")
+    cached = engines.image_file.exists()
+    if cached or (engines.url(LOCAL) == engines.service.url and not engines.service.process()):
+        detail = "made; imported into the engine when it is wanted" if cached else "no machine image yet"
+        return Finding("image", cached, detail, "" if cached else engines.places.build_command(DEFAULT_IMAGE))
     try:
         there = is_current(engines.hands(LOCAL).engine)
     except VimError:
         return Finding("image", False, "the engine does not say", "slipway sandbox check")
-    return Finding("image", there, image_name(DEFAULT_IMAGE), "" if there else "slipway sandbox image build")
+    cure = "" if there else engines.places.build_command(DEFAULT_IMAGE)
+    return Finding("image", there, image_name(DEFAULT_IMAGE), cure)
 
 
 def kubernetes(engines: Engines, host: Host) -> Iterator[Finding]:
@@ -173,7 +174,8 @@ def kubernetes(engines: Engines, host: Host) -> Iterator[Finding]:
     if there:
         yield Finding("Kubernetes image", True, there, optional=True)
         return
-    yield Finding("Kubernetes image", True, "not made yet: slipway sandbox image build kubernetes", optional=True)
+    command = engines.places.build_command(KUBERNETES)
+    yield Finding("Kubernetes image", True, f"not made yet: {command}", optional=True)
     yield go()
     zstd = shutil.which("zstd") is not None
     yield _more("zstd", zstd, "compresses the Kubernetes image's container images", ZSTD_CURE)
@@ -208,7 +210,9 @@ def cache_disk(directory: Path) -> Finding:
 
 
 def _kubernetes_there(engines: Engines) -> str:
-    """In an engine that runs, with its versions; nothing if it isn't."""
+    """In the cache or in an engine that runs, with its versions; nothing if it isn't."""
+    if cached := cached_recipe(engines.places.cache, KUBERNETES):
+        return f"made, with {', '.join(one.version for one in cached.releases)}; imported when it is wanted"
     if engines.url(LOCAL) == engines.service.url and not engines.service.process():
         return ""
     try:

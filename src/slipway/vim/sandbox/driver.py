@@ -67,8 +67,8 @@ class SandboxDriver:
         def look(hands: Hands) -> str:
             name, version = hands.engine.version()
             machines = len(hands.engine.containers({labels.KIND: "machine"}))
-            image = hands.engine.has_image(f"localhost/slipway/{DEFAULT_IMAGE}")
-            missing = "" if image else "; no machine image yet: slipway sandbox image build"
+            image = hands.engine.has_image(f"localhost/slipway/{DEFAULT_IMAGE}") or self.engines.image_file.exists()
+            missing = "" if image else f"; no machine image yet: {self.engines.places.build_command(DEFAULT_IMAGE)}"
             return (
                 f"sandbox on {name} {version}: {machines} machine{'' if machines == 1 else 's'}{missing}; "
                 "all machines are on one host, so anti-affinity is not kept"

@@ -34,7 +34,7 @@ class Engines:
         url = self.url(endpoint)
         if url == self.service.url:
             self.service.start()
-        return Hands(self._engine(url), Locks(self.places.runtime.parent / "locks"), self.places.key)
+        return Hands(self._engine(url), Locks(self.places.runtime.parent / "locks"), self.places)
 
     def url(self, endpoint: str) -> str:
         """The engine's socket. Nothing is started."""

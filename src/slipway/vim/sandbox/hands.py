@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import Found, FoundMachine, FoundNetwork, Machine, Network
@@ -22,6 +21,7 @@ from slipway.vim.sandbox.labels import Maker, engine_name
 from slipway.vim.sandbox.locks import Locks
 from slipway.vim.sandbox.machines import Parts, found_machine
 from slipway.vim.sandbox.networks import Wire
+from slipway.vim.sandbox.places import Places
 from slipway.vim.sandbox.ports import ensure_port, wires
 from slipway.vim.sandbox.records import PORT, VOLUME, Record
 
@@ -33,7 +33,7 @@ FIREWALL = "the host's firewall"
 class Hands:
     engine: Engine
     locks: Locks
-    key: Path  # the sandbox's own key to machines
+    places: Places
 
     def find(self, instance_id: str) -> Found:
         """All that carries the instance's label."""
@@ -72,9 +72,10 @@ class Hands:
         """There, whole and started; whether SSH answers yet is for the caller to see."""
         with self.locks.hold(self._lock(machine.id)):
             container = self._standing(machine, maker)
+            image = self._image(machine) if container is None else ""
             parts = self._parts(machine, maker)
             if container is None:
-                machines.make(self.engine, machine, maker, parts, self._logins(machine, access))
+                machines.make(self.engine, machine, image, maker, parts, self._logins(machine, access))
             elif not machines.is_ready(container) or any(one.said_holder() != machine.id for one in parts.held):
                 machines.complete(self.engine, container, machine.id, parts)
             self._run(engine_name("machine", machine.id))
@@ -171,9 +172,14 @@ class Hands:
                 disks.loop_of(disk)
         return Parts(held_ports, held_disks, wires(self.engine, held_ports))
 
+    def _image(self, machine: Machine) -> str:
+        from slipway.vim.sandbox.image.library import find_image  # all that makes images comes with it
+
+        return find_image(self.engine, self.places, self.locks, machine.image or machines.DEFAULT_IMAGE)
+
     def _logins(self, machine: Machine, access: Access) -> dict[str, bytes]:
         with self.locks.hold("login key"):
-            own = login_key(self.key)
+            own = login_key(self.places.key)
         return seed.login_files(access, own, machine.boot_data)
 
     def _found(self, machine_id: str, maker: Maker, held: list[Record]) -> FoundMachine:

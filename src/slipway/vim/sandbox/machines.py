@@ -85,10 +85,10 @@ def standing(engine: Engine, machine_id: str, instance_id: str) -> Thing | None:
     return container
 
 
-def make(engine: Engine, machine: Machine, maker: Maker, parts: Parts, logins: Files) -> None:
+def make(engine: Engine, machine: Machine, image: str, maker: Maker, parts: Parts, logins: Files) -> None:
     """A new container: created, plugged and seeded. Only then may it be started."""
     name, key = engine_name("machine", machine.id), new_key()
-    engine.create_container(_specification(engine, machine, maker, parts, key.public))
+    engine.create_container(_specification(machine, image, maker, parts, key.public))
     engine.put(name, archive({HOST_KEY: key.private, **logins, **_surroundings(parts)}))
     for record in parts.held:
         record.give_to(machine.id)
@@ -142,22 +142,12 @@ def _surroundings(parts: Parts) -> dict[str, bytes]:
     return {DISKS: disk_table(parts.disks), ADDRESSES: "".join(lines).encode()}
 
 
-def image_of(engine: Engine, machine: Machine) -> str:
-    """The image's name for the engine: one that the sandbox built, or one that somebody brought."""
-    asked = machine.image or DEFAULT_IMAGE
-    for name in (f"localhost/slipway/{asked}", asked):
-        if engine.has_image(name):
-            return name
-    raise VimError(f"There is no image {asked} for machine {machine.name}.", VimFault.PERMANENT,
-                   cure="slipway sandbox image build NAME, which makes `machine` and `kubernetes`")  # fmt: skip
-
-
-def _specification(engine: Engine, machine: Machine, maker: Maker, parts: Parts, host_key: str) -> Specification:
+def _specification(machine: Machine, image: str, maker: Maker, parts: Parts, host_key: str) -> Specification:
     name = engine_name("machine", machine.id)
     more = {"vdu": machine.vdu, "zone": machine.zone or "", "host_key": host_key}
     return Specification(
         name=name,
-        image=image_of(engine, machine),
+        image=image,
         hostname=labels.hostname(machine.name),
         command=INIT,
         labels=labels.labels("machine", machine.id, machine.name, maker, **more),

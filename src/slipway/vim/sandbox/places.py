@@ -6,6 +6,9 @@ import os
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from shlex import quote
+
+USUAL = "sandbox"  # the sandbox's directory in the data directory, unless it was set
 
 
 def default_cache() -> Path:
@@ -44,3 +47,10 @@ class Places:
     def key(self) -> Path:
         """The private key that every machine lets in."""
         return self.directory / "keys" / "id_ed25519"
+
+    def build_command(self, image: str) -> str:
+        """What a person types to have an image made for this sandbox, and for no other."""
+        command = f"slipway sandbox image build {image}"
+        if self.directory.name == USUAL:
+            return f"{command} --data-dir {quote(str(self.directory.absolute().parent))}"
+        return f"SLIPWAY_SANDBOX_DIR={quote(str(self.directory.absolute()))} {command}"

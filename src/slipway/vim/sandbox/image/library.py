@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from slipway.model.errors import VimError, VimFault
 from slipway.vim.sandbox.engine import Engine
@@ -25,6 +26,9 @@ RECIPE = "slipway.recipe"
 VERSIONS = "slipway.kubernetes"
 BUILD_SECONDS = 1800.0  # so long somebody else may be at it
 KUBERNETES_BUILD_SECONDS = 4 * 3600.0
+IMPORT_SECONDS = 200.0  # a step that wants the image waits so long for somebody else who imports it
+MACHINE_LOCK, KUBERNETES_LOCK = "the machine image", "the Kubernetes image"
+MADE = tuple(f"`{name}` (slipway sandbox image build {name})" for name in recipes.NAMES)
 
 
 def image_name(name: str) -> str:
@@ -46,7 +50,7 @@ def kubernetes_in(engine: Engine) -> tuple[Release, ...]:
 
 def ensure_image(engine: Engine, places: Places, locks: Locks, say: Say, *, anew: bool = False) -> bool:
     """Build and import the machine image, if it is missing or all of it anew. Whether anything was done."""
-    with locks.hold("the machine image", seconds=BUILD_SECONDS):
+    with locks.hold(MACHINE_LOCK, seconds=BUILD_SECONDS):
         if is_current(engine) and not anew:
             return False
         _bring(engine, places, recipes.machine(), say, None, anew=anew)
@@ -68,12 +72,57 @@ def ensure_kubernetes(
     Programs that are not in the cache are asked for at the site, if there is one, and else built.
     """
     wanted = releases(versions)
-    with locks.hold("the Kubernetes image", seconds=KUBERNETES_BUILD_SECONDS):
+    with locks.hold(KUBERNETES_LOCK, seconds=KUBERNETES_BUILD_SECONDS):
         if set(wanted) <= set(kubernetes_in(engine)) and not anew:
             return False
         workshop = Workshop(places.cache / "kubernetes", say, Site(site, say) if site else None)
         _bring(engine, places, recipes.kubernetes(wanted), say, workshop, anew=anew)
     return True
+
+
+def find_image(engine: Engine, places: Places, locks: Locks, asked: str) -> str:
+    """The engine's name for an image: one that the sandbox made, or one that somebody brought.
+
+    What lies in the cache is imported first. VimError names the command that makes one that does not.
+    """
+    for name in (image_name(asked), asked):
+        if engine.has_image(name):
+            return name
+    if asked in recipes.NAMES and _import_cached(engine, places, locks, asked):
+        return image_name(asked)
+    known = asked in recipes.NAMES
+    cure = places.build_command(asked) if known else f"name one of those that are there, or {' or '.join(MADE)}"
+    raise VimError(f"There is no image {asked}, neither in the engine nor in {places.cache}.", VimFault.PERMANENT,
+                   cure=cure)  # fmt: skip
+
+
+def _import_cached(engine: Engine, places: Places, locks: Locks, name: str) -> bool:
+    """Whether it is in the engine now. Several machines may want it at once, and one of them brings it."""
+    lock = MACHINE_LOCK if name == recipes.MACHINE else KUBERNETES_LOCK
+    with locks.hold(lock, seconds=IMPORT_SECONDS):
+        if engine.has_image(image_name(name)):
+            return True
+        recipe = cached_recipe(places.cache, name)
+        if recipe is None:
+            return False
+        _import(engine, places, recipe, lambda said: None)
+    return True
+
+
+def cached_recipe(cache: Path, name: str) -> Recipe | None:
+    """How the image in the cache was made, if that is today's way; the one with most versions, of several."""
+    there = [one for one in _recipes_in(cache, name) if cached_image(cache, one).exists()]
+    return max(there, key=lambda one: len(one.releases), default=None)
+
+
+def _recipes_in(cache: Path, name: str) -> Iterator[Recipe]:
+    if name == recipes.MACHINE:
+        yield recipes.machine()
+        return
+    for file in sorted((cache / "images").glob(f"{name}-*-{recipes.SUITE}-*.tar")):
+        versions = file.name.removeprefix(f"{name}-").partition(f"-{recipes.SUITE}-")[0].split("-")
+        if RELEASES.keys() >= set(versions):
+            yield recipes.kubernetes(releases(versions))
 
 
 @contextmanager
@@ -101,6 +150,11 @@ def _bring(engine: Engine, places: Places, recipe: Recipe, say: Say, workshop: W
                 raise
             raise VimError(f"The disk of {places.cache} is full.", VimFault.QUOTA,
                            cure="free some room, or set XDG_CACHE_HOME.") from None  # fmt: skip
+    _import(engine, places, recipe, say)
+
+
+def _import(engine: Engine, places: Places, recipe: Recipe, say: Say) -> None:
+    file = cached_image(places.cache, recipe)
     say(f"importing {file.stat().st_size >> 20} MB into the engine")
     versions = {VERSIONS: ",".join(one.version for one in recipe.releases)} if recipe.releases else {}
     try:
