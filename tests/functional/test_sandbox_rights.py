@@ -137,10 +137,10 @@ async def test_none_is_described_in_a_request(projects: Projects, engines: Watch
     await projects.did("operator", "POST", f"{V1}/vnf_instances/{instance_id}/instantiate", 400, json=older)
     ids = {"box": box, "blue-sim": blue_sim}
     named = {**info, **({"vimId": ids[info["vimId"]]} if "vimId" in info else {})}
-    patch = {"vimConnectionInfo": {"other": {"vimType": SANDBOX, **named}}}
+    patch = {"vimConnectionInfo": {"other": named}}
     standing = projects.things["instance"]
     await projects.did("operator", "PATCH", f"{LCM}/vnf_instances/{standing}", 400, json=patch)
-    older = {"vimConnectionInfo": [{"id": "other", "vimType": SANDBOX, **named}]}
+    older = {"vimConnectionInfo": [{"id": "other", **named}]}
     if info.get("vimId") != "blue-sim":
         await projects.did("operator", "PATCH", f"{V1}/vnf_instances/{standing}", 400, json=older)
     moved = {"vimConnectionInfo": {"vim": {"vimType": SANDBOX, "interfaceInfo": SOCKET}}}

@@ -66,6 +66,12 @@ class KubernetesDriver:
         if isinstance(request, ChangeExtConnRequest):
             _check_connectivity(situation, request)
 
+    def vim_name(self, situation: Situation) -> tuple[str, str] | None:
+        """Clusters are registered when they are made, and made again."""
+        if not isinstance(situation.request, InstantiateRequest | HealRequest):
+            return None
+        return f"{PATH}.vim_name", parameters_of(situation).vim_name_for(situation.instance.vnf.id)
+
     def plan(self, hook: str, situation: Situation) -> Plan:
         if hook.startswith("terminate_"):
             once = "terminate_start" if "terminate_start" in situation.flavour.hooks else "terminate_end"

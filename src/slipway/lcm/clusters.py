@@ -9,12 +9,15 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
+from slipway.cluster.parameters import NAME
 from slipway.cluster.steps.world import ClusterVim
 from slipway.lcm.vim_registry import VimRegistry, VimRequest
-from slipway.model.errors import RequestError, StepError
+from slipway.mgmt.drivers import ManagementDrivers
+from slipway.model.errors import RequestError, StepError, Unprocessable
+from slipway.model.situation import Situation
 from slipway.model.vim import KUBERNETES
 from slipway.package.reader import open_member
-from slipway.store import instances, packages
+from slipway.store import instances, operations, packages, vims
 from slipway.store.database import Database
 
 LARGEST = 64 << 20  # bytes of a package's file that a step may read as a whole
@@ -45,6 +48,25 @@ class Clusters:
             await self._vims.strike(vim_id_of(instance_id), instance_id)
         except RequestError as error:
             raise StepError(error.detail) from None
+
+
+def refuse_taken_names(connection: Connection, management: ManagementDrivers, situation: Situation) -> None:
+    """Unprocessable when a cluster could not be registered in the end under the name that it is to have."""
+    instance = situation.instance
+    for field, name in management.vim_names(situation):
+        taken = vims.id_by_name(connection, name, instance.project)
+        if taken not in (None, vim_id_of(instance.vnf.id)):
+            raise Unprocessable(
+                f"{field}: VIM {taken} of this project has the name {name!r} already; give another vim_name, or remove "
+                "that VIM."
+            )
+        for other in operations.instantiations(connection, instance.project):
+            user, given = other.vnf_instance_id, other.operation_params.get("additionalParams", {}).get(NAME)
+            if user != instance.vnf.id and isinstance(given, dict) and given.get("vim_name") == name:
+                raise Unprocessable(
+                    f"{field}: VNF instance {user}, which is being instantiated, will be registered as {name!r}; give "
+                    "another vim_name."
+                )
 
 
 class PackageFiles:

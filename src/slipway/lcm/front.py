@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from slipway.engine import decisions
 from slipway.engine.seam import Unwatched, Watch
+from slipway.lcm.clusters import refuse_taken_names
 from slipway.lcm.lifecycle import RecordedLifecycle, situation_of
 from slipway.lcm.operations import OPERATIONS
 from slipway.lcm.vim_choice import check_named, checked, chosen_before, chosen_for_new
@@ -88,6 +89,7 @@ class Lcm:
         refuse_references(msgspec.to_builtins(request))
         instance = await self._database.read(instances.get, instance_id)
         situation = await self._database.read(_new_situation, kind, request, instance)
+        await self._database.read(refuse_taken_names, self._management, situation)
         vim = await self._database.read(self._vim, kind, instance, request)
         return (await self._lifecycle.plan_for(situation, vim)).checked()
 
@@ -185,6 +187,7 @@ class Lcm:
         situation = _new_situation(connection, kind, request, instance, hold=True)
         OPERATIONS[kind].check(situation, request)
         self._management.check(situation)
+        refuse_taken_names(connection, self._management, situation)
         tell_of_operation(connection, instance.project, instance.vnf, operation)
         return operation
 

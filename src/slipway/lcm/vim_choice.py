@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -21,7 +22,8 @@ from slipway.vim.registry import Drivers
 DEFAULT_KEY = "vim"
 KEY = "vimConnectionId"  # in instantiatedVnfInfo.metadata
 
-Parts = dict[str, dict[str, Any]]  # what is said of a VIM, by the standard's names
+PARTS = ("interfaceInfo", "accessInfo", "extra")
+Parts = dict[str, dict[str, Any]]  # what is said of a VIM, by these names
 
 
 def chosen_for_new(
@@ -111,7 +113,10 @@ def check_named(connection: DatabaseConnection, patch: object, project: str) -> 
                 vim = vims.get(connection, vim_id, project)
             except NotFound as error:
                 raise Unprocessable(f"vimConnectionInfo.{key}.vimId: {error.detail}") from None
-            _check_type(vim, change.get("vimType"), f"vimConnectionInfo.{key}.")
+            place = f"vimConnectionInfo.{key}."
+            _check_type(vim, change.get("vimType"), place)
+            if vim.vim_type in REGISTERED_ONLY:
+                _check_as_registered({name: change.get(name) for name in PARTS}, place)
 
 
 def in_clear(connection: DatabaseConnection, vault: Vault, info: VimConnectionInfo, instance_id: str) -> Connection:
@@ -179,13 +184,17 @@ def _check_registered(info: VimConnectionInfo, place: str = "vimConnectionInfo."
             f"{place}vimType: a {info.vim_type} is not described in a request; name one by vimId that an admin of all "
             "projects has registered for your project."
         )
-    for name, value in _parts(info).items():
+    _check_as_registered(_parts(info), place)
+
+
+def _check_as_registered(parts: Mapping[str, Any], place: str) -> None:
+    for name, value in parts.items():
         if value:
             raise BadRequest(f"{place}{name}: a sandbox VIM is used as it is registered; leave {name} out.")
 
 
 def _parts(one: Vim | VimConnectionInfo) -> Parts:
-    return {"interfaceInfo": one.interface_info, "accessInfo": one.access_info, "extra": one.extra}
+    return dict(zip(PARTS, (one.interface_info, one.access_info, one.extra), strict=True))
 
 
 def _merged(known: Parts, given: Parts) -> Parts:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol, runtime_checkable
 
 from slipway.mgmt.scripts import Scripts, language_of, rollback_of
 from slipway.model.action import Action
@@ -33,6 +33,15 @@ class ManagementDriver(Protocol):
 
         Steps for a machine carry its name as their node: they wait for what the VIM does to it, and for nothing else.
         """
+        ...
+
+
+@runtime_checkable
+class RegistersVim(Protocol):
+    """A driver whose VNFs become VIMs themselves."""
+
+    def vim_name(self, situation: Situation) -> tuple[str, str] | None:
+        """The parameter, and the name under which the operation will register a VIM; None when it registers none."""
         ...
 
 
@@ -74,9 +83,18 @@ class ManagementDrivers:
 
     def check(self, situation: Situation) -> None:
         """Refuse early what nobody here can do, rather than in the middle of an operation."""
-        hooks = [hook for hook in situation.flavour.hooks.values() if not self._is_script(hook)]
-        for driver in dict.fromkeys(self._named(hook.implementation) for hook in hooks):
+        for driver in self._of(situation):
             driver.check(situation)
+
+    def vim_names(self, situation: Situation) -> Iterator[tuple[str, str]]:
+        """The names under which the operation will register VIMs, each with the parameter that gives it."""
+        for driver in self._of(situation):
+            if isinstance(driver, RegistersVim) and (named := driver.vim_name(situation)):
+                yield named
+
+    def _of(self, situation: Situation) -> Iterable[ManagementDriver]:
+        hooks = [hook for hook in situation.flavour.hooks.values() if not self._is_script(hook)]
+        return dict.fromkeys(self._named(hook.implementation) for hook in hooks)
 
     def refusal(self, hook: Hook) -> str | None:
         """Why nobody here can do what a hook names, and what is possible; None when somebody can."""

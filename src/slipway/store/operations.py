@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.errors import Conflict, LeaseLost, NotFound
 from slipway.model.grant import Granting
 from slipway.model.instance import VimConnectionInfo
-from slipway.model.operation import CancelMode, Operation
+from slipway.model.operation import CancelMode, Operation, OperationType
 from slipway.store.columns import database_now
 from slipway.store.row_by_key import RowByKey
 from slipway.store.summary import summary
@@ -227,6 +227,12 @@ def _claimable(worker_id: str, running: Collection[str], *, orphans: bool) -> Co
         alive = exists().where(workers.c.id == operations.c.worker_id, workers.c.lease_until > database_now())
         free = or_(free, and_(operations.c.worker_id != worker_id, ~alive))
     return and_(IS_RUNNING, free)
+
+
+def instantiations(connection: Connection, project: str) -> Iterator[Operation]:
+    """Those of a project that have not come to an end."""
+    kind = operations.c.operation == OperationType.INSTANTIATE.value
+    yield from connection.scalars(select(operations.c.doc).where(HOLDS_INSTANCE, operations.c.project == project, kind))
 
 
 def any_claimable(connection: Connection, worker_id: str, running: Collection[str], *, orphans: bool) -> bool:

@@ -48,6 +48,11 @@ def get_by_name(connection: Connection, name_or_id: str, project: str | None = N
     return found[0]
 
 
+def id_by_name(connection: Connection, name: str, project: str) -> str | None:
+    vim_id: str | None = connection.scalar(select(vims.c.id).where(vims.c.name == name, vims.c.project == project))
+    return vim_id
+
+
 def hold(connection: Connection, vim_id: str) -> None:
     """Nobody removes the VIM until the transaction ends; NotFound when somebody just did."""
     if connection.execute(_HELD, {"wanted": vim_id}).first() is None:
