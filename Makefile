@@ -32,7 +32,7 @@ demo-fast: install  ## the same on simulated machines, in seconds, anywhere
 	@$(BIN)/python demo/demo.py --simulated
 
 test: install  ## every test, on SQLite and PostgreSQL, and on real machines where we are root
-	@test "$$(id -u)" != 0 || lab/hosts/install
+	@test "$$(id -u)" != 0 || (lab/hosts/install && lab/scripts/install)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy

@@ -195,7 +195,7 @@ def _walls(settings: Settings) -> Walls:
         user=settings.script_user,
         seconds=settings.script_seconds,
         memory_bytes=settings.script_memory_bytes,
-        isolation=settings.script_isolation,
+        network=settings.script_network,
     )
 
 

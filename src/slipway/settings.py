@@ -86,7 +86,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     script_user: str = "nobody"
     script_seconds: Annotated[float, Meta(gt=0, le=86400)] = 600.0
     script_memory_bytes: Annotated[int, Meta(ge=64 * 1024 * 1024)] = 512 * 1024 * 1024
-    script_isolation: Literal["namespaces", "process"] = "namespaces"
+    script_network: bool = True
     shutdown_seconds: Annotated[float, Meta(ge=0)] = 10.0
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"

@@ -42,6 +42,7 @@ from tests.functional.crash_child import work
 from tests.functional.next_package import onboard_next
 from tests.functional.rig import SAMPLE, SIMULATED_VIM, Rig, rig_in, settings_in
 from tests.functional.scripted_package import scripted_tree
+from tests.script_sandbox import needs_sandbox
 from tests.functional.small_nfvo import GRANTS, SmallNfvo, a_grant, placed, small_nfvo, yes, yes_there
 from tests.unit.outside.loopback_server import Answer, document
 
@@ -647,6 +648,7 @@ async def test_slipway_shows_who_it_is(how: str, database_url: URL, tmp_path: Pa
         assert shown == ["Bearer token-1", "Bearer token-1", "Bearer token-2"]
 
 
+@needs_sandbox
 async def test_scripts_of_the_package_are_given_the_grant(database_url: URL, tmp_path: Path, nfvo: SmallNfvo) -> None:
     code = """
 import json, sys

@@ -16,6 +16,9 @@ from sqlalchemy.engine import URL
 from slipway.package.build import build_package
 from tests.functional.processes import Process, serving_on
 from tests.functional.scripted_package import scripted_tree
+from tests.script_sandbox import needs_sandbox
+
+pytestmark = needs_sandbox
 
 CANARY = f"canary-{uuid4().hex}"
 FILE = f"Scripts/{CANARY}.py"  # so that its processes are known by their command lines
@@ -44,6 +47,18 @@ def look():
         below[:] = [n for n in below if os.path.join(top, n) not in ("/proc", "/usr", sys.base_prefix)]
         found["read"].extend(n for n in names if n in ("slipway.db", "secrets.key", "token"))
     return found
+
+def call():
+    import socket
+    said = {}
+    for address in ("127.0.0.1", "localhost", "::1", "198.51.100.2", "198.51.100.3", "fd00::2"):
+        try:
+            with socket.create_connection((address, wishes["port"]), timeout=2) as connection:
+                connection.sendall(b"GET /health HTTP/1.0\\r\\n\\r\\n")
+                said[address] = connection.recv(100).decode()
+        except OSError as error:
+            said[address] = type(error).__name__
+    return said
 
 def kill():
     for pid in (os.getppid(), 1, -1, wishes["server"], -wishes["server"]):
@@ -171,6 +186,14 @@ def test_it_sees_neither_environment_nor_database_nor_key_nor_token(server: Proc
     seen = json.dumps(answer).replace(FILE, "")
     for secret in (CANARY, (server.data_dir / "token").read_text().strip(), "SLIPWAY_"):
         assert secret not in seen
+    assert_nothing_left(server)
+
+
+def test_it_does_not_reach_the_servers_own_port(server: Process, vnfd_id: str) -> None:
+    with server.client() as client:
+        operation, instance = attacked(client, vnfd_id, attack="call", port=client.base_url.port)
+    assert operation["operationState"] == "COMPLETED", operation.get("error")
+    assert set(instance["metadata"]["answer"].values()) == {"ConnectionRefusedError"}
     assert_nothing_left(server)
 
 

@@ -30,6 +30,9 @@ from tests.databases import setting
 from tests.functional.next_package import next_package
 from tests.functional.rig import SIMULATED_VIM, Rig, rig_in, settings_in
 from tests.functional.scripted_package import SCRIPT, scripted_tree
+from tests.script_sandbox import needs_sandbox
+
+pytestmark = needs_sandbox
 
 CONTRACT = Path(__file__).parents[2] / "docs" / "contracts" / "mgmt.md"
 OPERATIONS = ("instantiate", "scale", "heal", "terminate", "modify_information")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
+import shutil
 import signal
 import sys
 import tempfile
@@ -11,23 +13,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from slipway.mgmt.cgroup import PREFIX, lives
 from slipway.model.errors import StepError
 
-PROCESSES = 64
-OPEN_FILES = 256
-FILE_BYTES = 64 << 20
+TOOLS = {"bwrap": "bubblewrap", "nsenter": "util-linux"}
+NETWORK_TOOLS = {"slirp4netns": "slirp4netns", "nft": "nftables", "ip": "iproute2"}
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 Language = Literal["python", "bash"]
 
 
 @dataclass(frozen=True)
 class Walls:
-    """What a script may use. `isolation` "process": also on a host that gives no namespaces, and less safe there."""
+    """What a script may use. Without `network` it reaches nobody."""
 
     user: str = "nobody"
     seconds: float = 600.0
     memory_bytes: int = 512 << 20
-    isolation: Literal["namespaces", "process"] = "namespaces"
+    network: bool = True
 
 
 @dataclass(frozen=True)
@@ -36,15 +39,32 @@ class Fault:
     cure: str = "mend the script in the package, or what it needs; then retry."
 
 
-def new_place(open_to: tuple[int, int] | None) -> Path:
-    """Nobody else gets in, unless the script has to go through it."""
-    place = Path(tempfile.mkdtemp(prefix="slipway-script-"))
-    for name in ("root", "package", "work"):
-        (place / name).mkdir()
-    if open_to is not None:
-        os.chown(place / "work", *open_to)
-        place.chmod(0o711)
+def find_tools(walls: Walls, path: str = PATH) -> dict[str, str]:
+    """The programs that make a script's sandbox, by name."""
+    wanted = {**TOOLS, **(NETWORK_TOOLS if walls.network else {})}
+    found = {name: file for name in wanted if (file := shutil.which(name, path=path))}
+    if missing := [name for name in wanted if name not in found]:
+        without = " Without slirp4netns: script_network = false cuts scripts off." if "slirp4netns" in missing else ""
+        raise StepError(
+            f"Scripts of packages need {', '.join(missing)}, not found on this host.",
+            cure=f"apt install {' '.join(wanted[name] for name in missing)} (or your system's packages of these names)"
+            f", then retry.{without}",
+        )
+    return found
+
+
+def new_place() -> Path:
+    """Nobody else gets in. Its name tells whose it is, so that it can be removed when that process was killed."""
+    place = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    (place / "package").mkdir()
     return place
+
+
+def remove_places_of_the_dead() -> None:
+    for place in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if not lives(place.name) and place.lstat().st_uid == os.geteuid() and not place.is_symlink():
+                shutil.rmtree(place, ignore_errors=True)
 
 
 def user_of(walls: Walls) -> tuple[int, int] | None:
@@ -64,29 +84,12 @@ def user_of(walls: Walls) -> tuple[int, int] | None:
     return known.pw_uid, known.pw_gid
 
 
-def given_to(
-    place: Path, package: str, work: str, path: str, language: Language, user: tuple[int, int] | None, walls: Walls
-) -> dict[str, Any]:
-    interpreter = {"python": [_python(), "-E", "-s", "-B"], "bash": ["/bin/bash"]}[language]
-    return {
-        "apart": walls.isolation == "namespaces",
-        "place": str(place),
-        "work": work,
-        "uid": user and user[0],
-        "gid": user and user[1],
-        "see": [] if Path(sys.base_prefix).is_relative_to("/usr") else [sys.base_prefix],
-        "command": [*interpreter, f"{package}/{path}"],
-        "environment": {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": work},
-        "memory": walls.memory_bytes,
-        "limits": {
-            "RLIMIT_AS": walls.memory_bytes,
-            "RLIMIT_CORE": 0,
-            "RLIMIT_CPU": int(walls.seconds) + 1,
-            "RLIMIT_FSIZE": FILE_BYTES,
-            "RLIMIT_NOFILE": OPEN_FILES,
-            "RLIMIT_NPROC": PROCESSES,
-        },
-    }
+def interpreter(language: Language) -> list[str]:
+    return {"python": [_python(), "-E", "-s", "-B"], "bash": ["/bin/bash"]}[language]
+
+
+def python_home() -> Path:
+    return Path(sys.base_prefix)
 
 
 def _python() -> str:
@@ -96,22 +99,23 @@ def _python() -> str:
     return str(found[0] if found else sys.executable)
 
 
-def fault_of(said: dict[str, Any], walls: Walls) -> Fault | None:
-    match said:
-        case {"exit": 0}:
-            return None
-        case {"exit": code}:
-            return Fault(f"ended with exit code {code}")
-        case {"signal": number}:
-            known = {one.value: one.name for one in signal.Signals}
-            return Fault(f"was ended by {known.get(number) or f'signal {number}'}")
-        case {"memory": _}:
-            cure = "make it smaller, or raise script_memory_bytes."
-            return Fault(f"used more than {walls.memory_bytes >> 20} MiB of memory", cure)
-        case {"refused": why}:
-            return Fault(
-                f"was not run, for it can't be kept apart on this host ({why})",
-                "let Slipway make user, mount and process namespaces (Linux 5.12 or newer), or accept less with "
-                'script_isolation = "process" (docs/contracts/mgmt.md).',
-            )
-    return Fault("was broken off from outside", "retry.")
+def too_much_memory(walls: Walls) -> Fault:
+    used = f"used more than {walls.memory_bytes >> 20} MiB of memory"
+    return Fault(used, "make it smaller, or raise script_memory_bytes.")
+
+
+def fault_of(told: dict[str, Any], stderr: bytes) -> Fault | None:
+    """`told` by bwrap, which counts an end by signal N as exit code 128 + N, as a shell does."""
+    code = told.get("exit-code")
+    if code == 0:
+        return None
+    if code is None:
+        why = stderr.decode(errors="replace").strip().splitlines()[-1:]
+        return Fault(
+            f"was not run, for it can't be kept apart on this host ({''.join(why) or 'bwrap was ended'})",
+            "let Slipway make user, mount, process and network namespaces (docs/contracts/mgmt.md), then retry.",
+        )
+    if 128 < code <= 128 + signal.SIGRTMAX:
+        known = {one.value: one.name for one in signal.Signals}
+        return Fault(f"was ended by {known.get(code - 128) or f'signal {code - 128}'}")
+    return Fault(f"ended with exit code {code}")
