@@ -42,8 +42,8 @@ from tests.functional.crash_child import work
 from tests.functional.next_package import onboard_next
 from tests.functional.rig import SAMPLE, SIMULATED_VIM, Rig, rig_in, settings_in
 from tests.functional.scripted_package import scripted_tree
-from tests.script_sandbox import needs_sandbox
 from tests.functional.small_nfvo import GRANTS, SmallNfvo, a_grant, placed, small_nfvo, yes, yes_there
+from tests.script_sandbox import needs_sandbox
 from tests.unit.outside.loopback_server import Answer, document
 
 INSTANTIATE = InstantiateRequest(flavour_id="simple")
