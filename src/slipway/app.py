@@ -18,6 +18,7 @@ from slipway.cluster.steps.liveness import Limits
 from slipway.cluster.steps.world import World
 from slipway.engine.seam import Boundary
 from slipway.engine.worker import Worker
+from slipway.lcm.cluster_tokens import ClusterTokens
 from slipway.lcm.clusters import Clusters, PackageFiles
 from slipway.lcm.front import Lcm
 from slipway.lcm.grants import Grants
@@ -69,6 +70,7 @@ class Slipway:
     sandbox: SandboxDriver
     reach: ReachByVim
     clusters: StandingClusters
+    cluster_tokens: ClusterTokens
     lcm: Lcm
     onboarding: Onboarding
     vims: VimRegistry
@@ -118,6 +120,7 @@ def assemble(
     files = PackageFiles(database, settings.packages_path)
     world = World(reach, Clusters(vims), files, drivers, liveness or Limits())
     kubernetes = KubernetesDriver(world)
+    clusters = StandingClusters(database, vault, world, (kubernetes.name, *kubernetes.aliases))
     scripts = Scripts(RecordedScriptWorld(database, settings.packages_path), _walls(settings))
     management = ManagementDrivers([Noop(), kubernetes, *management_drivers], scripts)
     actions = {**drivers.actions(), **management.actions()}
@@ -183,7 +186,8 @@ def assemble(
         subscribing=Subscribing(
             database, vault, guard, calling, test=settings.callback_test, project_limits=project_limits
         ),
-        clusters=StandingClusters(database, vault, world, (kubernetes.name, *kubernetes.aliases)),
+        clusters=clusters,
+        cluster_tokens=ClusterTokens(database, vims, clusters),
         reach=reach,
         worker=worker,
         telemetry=telemetry,

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from slipway import __version__
 from slipway.app import Role, Slipway, assemble
 from slipway.engine.seam import Boundary
+from slipway.engine.worker import Worker
 from slipway.lcm.vim_registry import VimRequest
 from slipway.model.errors import SettingsError
 from slipway.model.vim import SIMULATED
@@ -89,7 +90,18 @@ async def _start_worker(slipway: Slipway) -> asyncio.Task[None] | None:
     if slipway.worker is None:
         return None
     await slipway.worker.begin(alone=slipway.is_embedded)
-    return asyncio.create_task(slipway.worker.serve(), name="worker")
+    return asyncio.create_task(_work(slipway, slipway.worker), name="worker")
+
+
+async def _work(slipway: Slipway, worker: Worker) -> None:
+    """The tokens of clusters are looked after where operations are run: it takes the same way to machines."""
+    renewing = asyncio.create_task(slipway.cluster_tokens.serve(), name="cluster tokens")
+    try:
+        await worker.serve()
+    finally:
+        slipway.cluster_tokens.leave()
+        renewing.cancel()
+        await asyncio.wait([renewing])
 
 
 async def _stop_worker(slipway: Slipway, working: asyncio.Task[None] | None) -> None:

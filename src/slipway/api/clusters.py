@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 
 import msgspec
@@ -10,15 +11,16 @@ from litestar.response.base import ASGIResponse
 
 from slipway.api.answers import json_of
 from slipway.api.replies import json_reply
-from slipway.api.routing import GET, AnyRequest, route
+from slipway.api.routing import GET, AnyRequest, read_query, route
 from slipway.api.services import Services
 from slipway.cluster.health import ClusterHealth
+from slipway.kube.account import FETCHED, LONGEST, SHORTEST
+from slipway.lcm.standing_clusters import Kubeconfig
 from slipway.model.access import Role
+from slipway.model.errors import BadRequest
 from slipway.store import tables
 
-
-class Kubeconfig(msgspec.Struct):
-    kubeconfig: str
+LIFETIME = "lifetime_seconds"
 
 
 class Clusters:
@@ -31,7 +33,7 @@ class Clusters:
         secret = {200: json_of(Kubeconfig, "Cache-Control")}
         return [
             own(GET, one, self.health, answers={200: json_of(ClusterHealth)}),
-            own(GET, f"{one}/kubeconfig", self.kubeconfig, needs=Role.ADMIN, answers=secret),
+            own(GET, f"{one}/kubeconfig", self.kubeconfig, needs=Role.ADMIN, parameters=(LIFETIME,), answers=secret),
         ]
 
     async def health(self, request: AnyRequest) -> ASGIResponse:
@@ -39,5 +41,15 @@ class Clusters:
 
     async def kubeconfig(self, request: AnyRequest) -> ASGIResponse:
         """A secret. It goes over the wire to whoever may do everything anyway."""
-        text = await self._clusters.kubeconfig(request.path_params["id"])
-        return json_reply(msgspec.json.encode(Kubeconfig(text)), headers={"Cache-Control": "no-store"})
+        lifetime = _lifetime(read_query(request, (LIFETIME,)))
+        found = await self._clusters.kubeconfig(request.path_params["id"], lifetime)
+        return json_reply(msgspec.json.encode(found), headers={"Cache-Control": "no-store"})
+
+
+def _lifetime(query: dict[str, str]) -> timedelta:
+    if (text := query.get(LIFETIME)) is None:
+        return FETCHED
+    least, most = int(SHORTEST.total_seconds()), int(LONGEST.total_seconds())
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
+        raise BadRequest(f"{LIFETIME}: must be a number of seconds from {least} to {most}.")
+    return timedelta(seconds=int(text))

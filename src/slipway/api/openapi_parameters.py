@@ -20,6 +20,10 @@ QUERY: dict[str, dict[str, Any]] = {
     },
     "nextpage_opaque_marker": {"description": "The next page; it comes with the header Link.", "schema": _TEXT},
     "all_records": {"description": "No pages.", "schema": {"type": "string", "enum": ["yes"]}},
+    "lifetime_seconds": {
+        "description": "How long the token is valid; 43200 if unsaid.",
+        "schema": {"type": "integer", "minimum": 600, "maximum": 604800},
+    },
     "id": {"description": "Exactly this id.", "schema": _TEXT},
     "name": {"description": "Exactly this name.", "schema": _TEXT},
 }

@@ -28,16 +28,20 @@ def kubeconfig(
     to: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to write it; NAME.kubeconfig if unsaid, - for stdout.")
     ] = None,
+    hours: Annotated[int, typer.Option(min=1, max=168, help="How long it can be used.")] = 12,
 ) -> None:
-    """Write a kubeconfig of the cluster, readable by you alone. It opens everything in the cluster."""
+    """Write a kubeconfig of the cluster, readable by you alone. It opens everything in the cluster, for some hours."""
     vnf = find_vnf(session.client, name).body
-    text = session.client.get(inside(CLUSTERS, vnf["id"], "kubeconfig")).body["kubeconfig"]
+    where = f"{inside(CLUSTERS, vnf['id'], 'kubeconfig')}?lifetime_seconds={hours * 3600}"
+    found = session.client.get(where).body
+    text, expires = found["kubeconfig"], found["expires"]
     if to == Path("-"):
-        session.output.show({"kubeconfig": text}, lambda: text.rstrip("\n"))
+        session.output.show({"kubeconfig": text, "expires": expires}, lambda: text.rstrip("\n"))
         return
     target = to or Path(f"{_file_name(vnf)}.kubeconfig")
     _write_private(target, text)
-    session.output.show({"file": str(target)}, lambda: f"wrote {target}; try: kubectl --kubeconfig {target} get nodes")
+    told = f"wrote {target}, valid until {expires}; try: kubectl --kubeconfig {target} get nodes"
+    session.output.show({"file": str(target), "expires": expires}, lambda: told)
 
 
 @command(app, "ssh", example="slipway vnf ssh mycluster workerNode-1 -i ~/.ssh/id_ed25519 -- uptime")

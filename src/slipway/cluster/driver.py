@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from slipway.cluster import plans, upgrade
@@ -12,14 +13,14 @@ from slipway.cluster.parameters import NAME, PATH
 from slipway.cluster.points import points_in_use
 from slipway.cluster.quorum import has_no_power, lost_quorum, quorum
 from slipway.cluster.recorded import recorded_version
-from slipway.cluster.roster import Roster, checked_of, masters, parameters_of, roster_of
+from slipway.cluster.roster import Roster, checked_of, masters, nodes_of, parameters_of, roster_of
 from slipway.cluster.scripted import scripted
 from slipway.cluster.steps import actions
 from slipway.cluster.steps.world import World
 from slipway.cluster.unsupported import refuse_unsupported
 from slipway.model.action import Action
 from slipway.model.connectivity import connected, links_of, moved_points
-from slipway.model.errors import BadRequest, Unprocessable
+from slipway.model.errors import BadRequest, RequestError, Unprocessable
 from slipway.model.instance import InstantiatedVnfInfo
 from slipway.model.plan import Plan
 from slipway.model.requests import (
@@ -75,7 +76,7 @@ class KubernetesDriver:
     def plan(self, hook: str, situation: Situation) -> Plan:
         if hook.startswith("terminate_"):
             once = "terminate_start" if "terminate_start" in situation.flavour.hooks else "terminate_end"
-            return plans.unregistered(situation.instance.vnf.id) if hook == once else Plan()
+            return _unregistered(situation, hook) if hook == once else Plan()
         planner = {
             "instantiate_end": plans.new_cluster,
             "scale_start": plans.goodbyes,
@@ -89,6 +90,15 @@ class KubernetesDriver:
         roster = roster_of(situation)
         _check_quorum(roster)
         return scripted(with_helm(planner(roster), roster), roster)
+
+
+def _unregistered(situation: Situation, hook: str) -> Plan:
+    """A termination is never refused: without words about its nodes the cluster is not asked to remove its account."""
+    site = None
+    if hook == "terminate_start":
+        with contextlib.suppress(RequestError):
+            site, _ = nodes_of(situation)
+    return plans.unregistered(situation.instance.vnf.id, site if site and site.masters else None)
 
 
 def _heal_start(roster: Roster) -> Plan:

@@ -117,9 +117,9 @@ def _routes(roster: Roster, healed: Node, now: Site) -> Iterator[Step]:
             yield step(_route(node, healed), Balance(node=node, site=now), node=node, after=[_prepare(healed)])
 
 
-def unregistered(roster_instance: str) -> Plan:
+def unregistered(instance: str, site: Site | None) -> Plan:
     gone = [Effect(Verb.REMOVE, "VIM", "of the cluster")]
-    return Plan.of(step(UNREGISTER, Unregister(instance=roster_instance), effects=gone))
+    return Plan.of(step(UNREGISTER, Unregister(instance=instance, site=site), effects=gone))
 
 
 def _rejoined(roster: Roster, node: Node, site: Site, after: Sequence[str] = ()) -> Iterator[Step]:

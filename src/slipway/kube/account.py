@@ -14,6 +14,9 @@ NAMESPACE = "kube-system"
 ACCOUNTS = paths.namespaced("/api/v1", NAMESPACE, "serviceaccounts")
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 SHORTEST = timedelta(minutes=10)  # the API grants no less
+LONGEST = timedelta(days=7)
+FETCHED = timedelta(hours=12)  # for a person, who can fetch another
+REGISTERED = timedelta(hours=24)  # for the cluster as a VIM; renewed when half of it is over
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,12 @@ async def ensure_account(api: KubeApi) -> None:
             "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": NAMESPACE}],
         }
     )
+
+
+async def granted_token(api: KubeApi, lifetime: timedelta) -> Token:
+    """Also where somebody removed the account."""
+    await ensure_account(api)
+    return await request_token(api, lifetime)
 
 
 async def request_token(api: KubeApi, lifetime: timedelta) -> Token:

@@ -6,11 +6,13 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection
 
 from slipway.cluster.parameters import NAME
 from slipway.cluster.steps.world import ClusterVim
+from slipway.kube.account import Token
 from slipway.lcm.vim_registry import VimRegistry, VimRequest
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.errors import RequestError, StepError, Unprocessable
@@ -31,12 +33,14 @@ class Clusters:
         self._vims = vims
 
     async def enter(self, instance_id: str, vim: ClusterVim) -> str:
+        told = told_of(vim.token)
         request = VimRequest(
             name=vim.name,
             vim_type=KUBERNETES,
             description=f"The cluster of VNF instance {instance_id}",
             interface_info={"endpoint": vim.endpoint, "ssl_ca_cert": vim.ca},
-            access_info={"bearer_token": vim.token},
+            access_info=told["accessInfo"],
+            extra=told["extra"],
         )
         try:
             return (await self._vims.enter(vim_id_of(instance_id), request, instance_id)).id
@@ -95,6 +99,11 @@ class PackageFiles:
         instance = instances.get(connection, instance_id)
         package_id = packages.id_of(connection, vnfd_id or instance.vnf.vnfd_id, instance.project)
         return self._directory / f"{package_id}.csar"
+
+
+def told_of(token: Token) -> dict[str, dict[str, Any]]:
+    """A token, and when it ends, as attributes of a VIM."""
+    return {"accessInfo": {"bearer_token": token.value}, "extra": {"tokenExpires": token.expires.isoformat()}}
 
 
 def vim_id_of(instance_id: str) -> str:

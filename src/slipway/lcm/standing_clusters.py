@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import yaml
 from sqlalchemy import Connection as DatabaseConnection
 
@@ -13,12 +15,13 @@ from slipway.cluster.health import ClusterHealth, health_of
 from slipway.cluster.roster import masters, nodes_of
 from slipway.cluster.site import Node, Site
 from slipway.cluster.steps.world import World
+from slipway.kube.account import FETCHED, Token, granted_token
 from slipway.lcm.clusters import vim_id_of
 from slipway.lcm.lifecycle import situation_of
 from slipway.lcm.record import as_recorded
 from slipway.lcm.vim_choice import chosen_before, in_clear
 from slipway.model.action import Connection
-from slipway.model.errors import Conflict, NotFound, StepError
+from slipway.model.errors import Conflict, NotFound, StepError, VimError, VimFault
 from slipway.model.instance import Instance, InstantiationState, VimConnectionInfo
 from slipway.model.machine import Found, FoundMachine, Outcome
 from slipway.model.operation import OperationType
@@ -27,6 +30,11 @@ from slipway.model.situation import Situation
 from slipway.store import instances
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
+
+
+class Kubeconfig(msgspec.Struct, frozen=True):
+    kubeconfig: str
+    expires: datetime  # the token in it
 
 
 class StandingClusters:
@@ -41,15 +49,26 @@ class StandingClusters:
         context = _Looking(self._database, self._vault, instance)
         return await health_of(self._world, site, nodes, context)
 
-    async def kubeconfig(self, instance_id: str) -> str:
-        """With the cluster's own address, its CA, and the account that Slipway itself uses."""
-        await self._cluster(instance_id)
+    async def kubeconfig(self, instance_id: str, lifetime: timedelta = FETCHED) -> Kubeconfig:
+        """With the cluster's own address, its CA, and a token that is made for it and ends."""
         vim = VimConnectionInfo(vim_id=vim_id_of(instance_id))
+        await self._cluster(instance_id)
         try:
             found = await self._database.read(in_clear, self._vault, vim, instance_id)
         except NotFound:
             raise Conflict(f"The cluster of VNF instance {instance_id} is not registered as a VIM.") from None
-        return _kubeconfig(instance_id, found)
+        try:
+            token = await self.token(instance_id, lifetime)
+        except StepError as error:
+            raise VimError(error.detail, VimFault.TEMPORARY) from None
+        return Kubeconfig(_kubeconfig(instance_id, found, token), token.expires)
+
+    async def token(self, instance_id: str, lifetime: timedelta) -> Token:
+        """A new one, by way of a master."""
+        instance, site, _ = await self._cluster(instance_id)
+        context = _Looking(self._database, self._vault, instance)
+        async with self._world.reach.api(site, context) as api:
+            return await granted_token(api, lifetime)
 
     async def _cluster(self, instance_id: str) -> tuple[Instance, Site, tuple[Node, ...]]:
         situation = await self._database.read(_situation, instance_id)
@@ -103,7 +122,7 @@ class _Looking:
         return None
 
 
-def _kubeconfig(instance_id: str, vim: Connection) -> str:
+def _kubeconfig(instance_id: str, vim: Connection, token: Token) -> str:
     name = f"slipway-{instance_id[:8]}"
     authority = base64.b64encode(vim.interface_info["ssl_ca_cert"].encode()).decode()
     cluster = {"server": vim.interface_info["endpoint"], "certificate-authority-data": authority}
@@ -111,7 +130,7 @@ def _kubeconfig(instance_id: str, vim: Connection) -> str:
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": name, "cluster": cluster}],
-        "users": [{"name": name, "user": {"token": vim.access_info["bearer_token"]}}],
+        "users": [{"name": name, "user": {"token": token.value}}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
         "current-context": name,
     }

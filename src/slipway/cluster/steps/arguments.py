@@ -90,7 +90,10 @@ class Register(OfCluster, frozen=True, kw_only=True):
 
 
 class Unregister(Arguments, frozen=True, kw_only=True):
+    """`site` is None where its machines are gone already."""
+
     instance: str
+    site: Site | None = None
 
 
 class Drain(OnNode, frozen=True, kw_only=True):

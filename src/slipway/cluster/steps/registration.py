@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import asyncio
+import contextlib
 
 from slipway.cluster.naming import API_PORT, BALANCED_API_PORT, host_and_port
 from slipway.cluster.recorded import tells_version
@@ -10,43 +11,46 @@ from slipway.cluster.site import Site
 from slipway.cluster.steps.arguments import Register, Unregister
 from slipway.cluster.steps.machine import address_of
 from slipway.cluster.steps.world import ClusterVim, World
-from slipway.kube.account import ensure_account, request_token
+from slipway.kube.account import REGISTERED, granted_token, remove_account
 from slipway.kube.bootstrap import cluster_ca
 from slipway.model.action import StepContext
+from slipway.model.errors import StepError
 from slipway.model.machine import Outcome
 from slipway.model.vim import KUBERNETES
 
 KEY = "kubernetes"  # in the instance's vimConnectionInfo
-TOKEN_LIFE = timedelta(days=365)
+LONGEST_GOODBYE = 15.0  # seconds for a cluster that may be dead
 
 
 async def register(world: World, args: Register, ctx: StepContext) -> Outcome:
     async with world.reach.api(args.site, ctx) as api:
-        await ensure_account(api)
-        token = await request_token(api, TOKEN_LIFE)
+        token = await granted_token(api, REGISTERED)
         authority = await cluster_ca(api)
         running = (await api.get("/version"))["gitVersion"]
     endpoint = await _endpoint(args.site, ctx)
-    vim_id = await world.vims.enter(
-        args.site.instance, ClusterVim(name=args.vim_name, endpoint=endpoint, ca=authority, token=token.value)
-    )
+    vim = ClusterVim(name=args.vim_name, endpoint=endpoint, ca=authority, token=token)
+    vim_id = await world.vims.enter(args.site.instance, vim)
     info = {
         "vimType": KUBERNETES,
         "vimId": vim_id,
         "interfaceInfo": {"endpoint": endpoint},
         "accessInfo": None,
-        "extra": {"tokenExpires": token.expires.isoformat()},
     }
     return Outcome(instance={"vimConnectionInfo": {KEY: info}, **tells_version(running)})
 
 
 async def unregister(world: World, args: Unregister, ctx: StepContext) -> Outcome:
+    """With the account go all tokens that were ever granted. A cluster that does not answer is no reason to stay."""
     await world.vims.strike(args.instance)
+    if args.site is not None:
+        with contextlib.suppress(StepError, TimeoutError):
+            async with asyncio.timeout(LONGEST_GOODBYE), world.reach.api(args.site, ctx) as api:
+                await remove_account(api)
     return Outcome(instance={"vimConnectionInfo": {KEY: None}})
 
 
 async def undo_register(world: World, args: Register, ctx: StepContext) -> Outcome:
-    return await unregister(world, Unregister(instance=args.site.instance), ctx)
+    return await unregister(world, Unregister(instance=args.site.instance, site=args.site), ctx)
 
 
 async def _endpoint(site: Site, ctx: StepContext) -> str:

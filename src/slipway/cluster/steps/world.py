@@ -11,6 +11,7 @@ from typing import Protocol
 from slipway.cluster.site import Node, Site
 from slipway.cluster.steps.liveness import Limits, Liveness, Vims
 from slipway.cluster.steps.silence import Silence
+from slipway.kube.account import Token
 from slipway.kube.seam import KubeApi
 from slipway.model.action import StepContext
 from slipway.remote.output import Result
@@ -71,7 +72,7 @@ class ClusterVim:
     name: str
     endpoint: str
     ca: str
-    token: str
+    token: Token
 
     def __repr__(self) -> str:
         return f"ClusterVim({self.name!r}, {self.endpoint!r})"

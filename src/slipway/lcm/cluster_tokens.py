@@ -1,0 +1,85 @@
+"""Tokens of clusters that are registered as VIMs: each is replaced when half of its time is over."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection
+
+from slipway.kube.account import REGISTERED
+from slipway.lcm.clusters import told_of, vim_id_of
+from slipway.lcm.standing_clusters import StandingClusters
+from slipway.lcm.vim_registry import VimRegistry
+from slipway.model.errors import RequestError, StepError
+from slipway.model.vim import KUBERNETES, Vim
+from slipway.store import tables, vims
+from slipway.store.database import Database
+from slipway.store.filters import Filter, Operator
+from slipway.store.paging import list_documents
+from slipway.store.rounds import Rounds
+
+log = logging.getLogger(__name__)
+
+EVERY = 600.0  # seconds between two looks
+LONGEST = 60.0  # seconds for one cluster, which may be dead
+AT_ONCE = 8
+
+
+class ClusterTokens:
+    """Runs beside the worker. Two at once do no harm: the second finds a fresh token, or makes another."""
+
+    def __init__(self, database: Database, registry: VimRegistry, clusters: StandingClusters) -> None:
+        self._database = database
+        self._registry = registry
+        self._clusters = clusters
+        self._rounds = Rounds(EVERY)
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    async def serve(self) -> None:
+        """Until `leave` is called."""
+        await self._rounds.run(self.renew_due)
+
+    def leave(self) -> None:
+        self._rounds.end()
+
+    async def renew_due(self, now: datetime | None = None) -> None:
+        due = await self._database.read(_due, now or datetime.now(UTC))
+        await asyncio.gather(*(self._renew(vim, instance_id) for vim, instance_id in due))
+
+    async def _renew(self, vim: Vim, instance_id: str) -> None:
+        try:
+            async with self._slots, asyncio.timeout(LONGEST):
+                token = await self._clusters.token(instance_id, REGISTERED)
+            await self._registry.modify(vim.id, told_of(token))
+        except TimeoutError:
+            log.warning("the token of VIM %s is not renewed: timed out after %g s", vim.name, LONGEST)
+        except (StepError, RequestError) as error:
+            log.warning("the token of VIM %s is not renewed: %s", vim.name, error.detail)
+
+
+def _due(connection: Connection, now: datetime) -> list[tuple[Vim, str]]:
+    """Registered clusters of our own with less than half of a token's time left, and the instances that they are."""
+    late = [vim for vim in vims.list_all(connection) if vim.vim_type == KUBERNETES and _ends_soon(vim, now)]
+    return [(vim, maker) for vim in late if (maker := _maker(connection, vim))]
+
+
+def _ends_soon(vim: Vim, now: datetime) -> bool:
+    """Also when nobody knows."""
+    try:
+        return datetime.fromisoformat(vim.extra["tokenExpires"]) - now < REGISTERED / 2
+    except (KeyError, TypeError, ValueError):
+        return True
+
+
+def _maker(connection: Connection, vim: Vim) -> str | None:
+    """None when somebody registered it himself: its credentials are not ours to change."""
+    on_it = (Filter(Operator.EQ, ("vimConnectionInfo", "vimId"), (vim.id,)),)
+    for document in list_documents(connection, tables.instances, on_it, limit=None).items:
+        instance_id: str = msgspec.json.decode(document, type=dict[str, Any])["id"]
+        if vim_id_of(instance_id) == vim.id:
+            return instance_id
+    return None

@@ -1,0 +1,131 @@
+"""Tokens for a cluster: a new one for each kubeconfig, one for the registration that is renewed, and none left."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from slipway.lcm.clusters import vim_id_of
+from slipway.lcm.vim_choice import in_clear
+from slipway.model.errors import VimError, VimFault
+from slipway.model.instance import VimConnectionInfo
+from slipway.model.operation import OperationType, State
+from slipway.model.vim import Vim
+from slipway.store import vims
+from slipway.vim.simulated.rules import Rule, RuleKind
+from tests.functional.cluster_rig import FORCEFUL, ClusterRig, cluster_rig
+from tests.functional.rig import SIMULATED_VIM, settings_in
+
+HALF_A_DAY = timedelta(hours=12)
+
+
+async def registered(rig: ClusterRig, instance_id: str) -> tuple[Vim, str]:
+    """The VIM, and its token."""
+    vim_id = vim_id_of(instance_id)
+    database, vault = rig.rig.slipway.database, rig.rig.slipway.vault
+    found = await database.read(in_clear, vault, VimConnectionInfo(vim_id=vim_id), instance_id)
+    return await database.read(vims.get, vim_id), found.access_info["bearer_token"]
+
+
+def ends_in(text: str) -> timedelta:
+    return datetime.fromisoformat(text) - datetime.now(UTC)
+
+
+async def test_each_kubeconfig_has_a_token_of_its_own_that_ends_soon(tmp_path: Path) -> None:
+    async with cluster_rig(settings_in(tmp_path)) as rig:
+        instance_id = await rig.cluster()
+        _, own = await registered(rig, instance_id)
+        clusters = rig.rig.slipway.clusters
+        first, second = [await clusters.kubeconfig(instance_id) for _ in range(2)]
+        tokens = [yaml.safe_load(one.kubeconfig)["users"][0]["user"]["token"] for one in (first, second)]
+        assert len({own, *tokens}) == 3
+        assert timedelta(hours=11.9) < first.expires - datetime.now(UTC) <= HALF_A_DAY
+        short = await clusters.kubeconfig(instance_id, timedelta(minutes=10))
+        assert short.expires - datetime.now(UTC) <= timedelta(minutes=10)
+
+
+async def test_a_kubeconfig_of_a_cluster_that_does_not_answer_is_refused_with_the_reason(tmp_path: Path) -> None:
+    async with cluster_rig(settings_in(tmp_path)) as rig:
+        instance_id = await rig.cluster()
+        machine = (await rig.machines(instance_id))["masterNode-0"]
+        await rig.rig.slipway.simulated.break_machine(SIMULATED_VIM, machine)
+        with pytest.raises(VimError, match="No API server of the cluster is ready; asked: masterNode-0") as refused:
+            await rig.rig.slipway.clusters.kubeconfig(instance_id)
+        assert refused.value.fault is VimFault.TEMPORARY
+
+
+async def test_the_token_of_the_registration_is_renewed_when_half_of_its_time_is_over(tmp_path: Path) -> None:
+    async with cluster_rig(settings_in(tmp_path)) as rig:
+        slipway, instance_id = rig.rig.slipway, await rig.cluster()
+        vim, first = await registered(rig, instance_id)
+        assert timedelta(hours=23.9) < ends_in(vim.extra["tokenExpires"]) <= timedelta(hours=24)
+        await slipway.cluster_tokens.renew_due()
+        assert (await registered(rig, instance_id))[1] == first
+
+        await slipway.vims.modify(vim.id, {"description": "ours"})  # a person's change stays
+        later = datetime.now(UTC) + timedelta(hours=13)
+        await slipway.cluster_tokens.renew_due(later)
+        renewed, second = await registered(rig, instance_id)
+        assert second != first
+        assert ends_in(renewed.extra["tokenExpires"]) > timedelta(hours=23.9)
+        assert (renewed.name, renewed.description, renewed.interface_info) == (vim.name, "ours", vim.interface_info)
+
+
+async def test_a_registration_without_a_known_end_is_renewed_and_one_of_others_is_left_alone(tmp_path: Path) -> None:
+    """Before, tokens were made for a year, and their end stood with the instance."""
+    async with cluster_rig(settings_in(tmp_path)) as rig:
+        slipway, instance_id = rig.rig.slipway, await rig.cluster()
+        vim, first = await registered(rig, instance_id)
+        before = msgspec.structs.replace(vim, extra={})
+        await slipway.database.write(vims.update, before)
+        foreign = msgspec.structs.replace(before, id="foreign", name="foreign")
+        await slipway.database.write(vims.insert, foreign)
+        await slipway.cluster_tokens.renew_due()
+        assert (await registered(rig, instance_id))[1] != first
+        assert (await slipway.database.read(vims.get, "foreign")) == foreign
+
+
+async def test_a_cluster_that_does_not_answer_keeps_its_token_and_is_asked_again(tmp_path: Path) -> None:
+    async with cluster_rig(settings_in(tmp_path)) as rig:
+        slipway, instance_id = rig.rig.slipway, await rig.cluster()
+        _, first = await registered(rig, instance_id)
+        await rig.rules(Rule(kind=RuleKind.ERROR, call="api", asked="POST *", status=403, message="no"))
+        later = datetime.now(UTC) + timedelta(hours=13)
+        await slipway.cluster_tokens.renew_due(later)
+        assert (await registered(rig, instance_id))[1] == first
+        await rig.rules()
+        await slipway.cluster_tokens.renew_due(later)
+        assert (await registered(rig, instance_id))[1] != first
+
+
+def accounts(rig: ClusterRig) -> set[str]:
+    """Service accounts and bindings named slipway, in every cluster on the VIM."""
+
+    def look(db: Any, _: Any) -> set[str]:
+        return {row[0].rpartition("/")[2] for row in db.execute("SELECT resource FROM object WHERE name = 'slipway'")}
+
+    return rig.reach.simulation.look(SIMULATED_VIM, look)
+
+
+async def test_the_account_and_so_all_its_tokens_go_with_the_registration(tmp_path: Path) -> None:
+    async with cluster_rig(settings_in(tmp_path)) as rig:
+        instance_id = await rig.cluster()
+        assert accounts(rig) == {"serviceaccounts", "clusterrolebindings"}
+        await rig.rules(Rule(kind=RuleKind.ERROR, call="remove_machine", fault=VimFault.PERMANENT, message="no"))
+        ended = await rig.rig.run(OperationType.TERMINATE, instance_id, FORCEFUL)
+        assert ended.operation_state is State.FAILED_TEMP  # the machines are still there
+        assert accounts(rig) == set()
+
+
+async def test_a_dead_cluster_is_terminated_all_the_same(tmp_path: Path) -> None:
+    async with cluster_rig(settings_in(tmp_path)) as rig:
+        instance_id = await rig.cluster()
+        machine = (await rig.machines(instance_id))["masterNode-0"]
+        await rig.rig.slipway.simulated.break_machine(SIMULATED_VIM, machine)
+        await rig.completed(OperationType.TERMINATE, instance_id, FORCEFUL)
+        await rig.check(instance_id)
