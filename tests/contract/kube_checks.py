@@ -12,7 +12,7 @@ import pytest
 from slipway.cluster.containerd_config import DEFAULT_REPOSITORY
 from slipway.cluster.versions import version
 from slipway.kube import paths
-from slipway.kube.account import ensure_account, request_token
+from slipway.kube.account import ACCOUNTS, BINDINGS, NAME, ensure_account, remove_account, request_token
 from slipway.kube.drain import Policy, cordon, drain, uncordon
 from slipway.kube.failure import BUDGET, KubeError
 from slipway.kube.nodes import find_node
@@ -128,6 +128,14 @@ async def an_account_is_granted_a_token(stage: Stage) -> None:
         nobody = paths.namespaced("/api/v1", "kube-system", "serviceaccounts", "nobody")
         request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 600}}
         await answered(api.create(f"{nobody}/token", request), 404, "NotFound", 'serviceaccounts "nobody" not found')
+        short = {**request, "spec": {"expirationSeconds": 599}}
+        words = ("spec.expirationSeconds", "may not specify a duration less than 10 minutes")
+        await answered(api.create(f"{ACCOUNTS}/{NAME}/token", short), 422, "Invalid", *words)
+        assert (await request_token(api, timedelta(hours=1))).value != token.value
+        await remove_account(api)
+        await answered(request_token(api, timedelta(hours=1)), 404, "NotFound", f'serviceaccounts "{NAME}" not found')
+        await remove_account(api)
+        await answered(api.get(f"{BINDINGS}/{NAME}"), 404, "NotFound")
 
 
 async def a_budget_holds_a_pod_and_names_itself(stage: Stage) -> None:

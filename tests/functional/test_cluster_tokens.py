@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import msgspec
 import pytest
@@ -17,9 +18,11 @@ from slipway.model.instance import VimConnectionInfo
 from slipway.model.operation import OperationType, State
 from slipway.model.vim import Vim
 from slipway.store import vims
+from slipway.store.database import Database
 from slipway.vim.simulated.rules import Rule, RuleKind
 from tests.functional.cluster_rig import FORCEFUL, ClusterRig, cluster_rig
 from tests.functional.rig import SIMULATED_VIM, settings_in
+from tests.unit.api.world import a_world
 
 HALF_A_DAY = timedelta(hours=12)
 
@@ -57,6 +60,14 @@ async def test_a_kubeconfig_of_a_cluster_that_does_not_answer_is_refused_with_th
         with pytest.raises(VimError, match="No API server of the cluster is ready; asked: masterNode-0") as refused:
             await rig.rig.slipway.clusters.kubeconfig(instance_id)
         assert refused.value.fault is VimFault.TEMPORARY
+
+
+@pytest.mark.parametrize("seconds", ["599", "604801", "-1", "", "a day", "1e4", "\u0661\u0660\u0660\u0660", "9" * 5000])
+async def test_how_long_a_kubeconfig_is_valid_has_bounds(database: Database, tmp_path: Path, seconds: str) -> None:
+    async with a_world(database, tmp_path) as world:
+        where = f"/slipway/v1/clusters/some/kubeconfig?{urlencode({'lifetime_seconds': seconds})}"
+        refused = (await world.call("GET", where, 400)).json()
+    assert refused["detail"] == "lifetime_seconds: must be a number of seconds from 600 to 604800."
 
 
 async def test_the_token_of_the_registration_is_renewed_when_half_of_its_time_is_over(tmp_path: Path) -> None:

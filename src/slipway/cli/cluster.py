@@ -32,8 +32,8 @@ def kubeconfig(
 ) -> None:
     """Write a kubeconfig of the cluster, readable by you alone. It opens everything in the cluster, for some hours."""
     vnf = find_vnf(session.client, name).body
-    where = f"{inside(CLUSTERS, vnf['id'], 'kubeconfig')}?lifetime_seconds={hours * 3600}"
-    found = session.client.get(where).body
+    lifetime = {"lifetime_seconds": str(hours * 3600)}
+    found = session.client.get(inside(CLUSTERS, vnf["id"], "kubeconfig"), lifetime).body
     text, expires = found["kubeconfig"], found["expires"]
     if to == Path("-"):
         session.output.show({"kubeconfig": text, "expires": expires}, lambda: text.rstrip("\n"))

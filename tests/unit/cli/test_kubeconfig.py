@@ -6,12 +6,13 @@ import base64
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 
 from slipway.cli.errors import CliError
 from slipway.cli.kubeconfig import read_kubeconfig
-from slipway.cli.paths import VIMS
+from slipway.cli.paths import INSTANCES, VIMS
 from tests.unit.cli.conftest import Slipway
 from tests.unit.cli.scripted_server import ID, ScriptedServer
 
@@ -125,3 +126,20 @@ def test_a_cluster_is_added_by_its_kubeconfig(server: ScriptedServer, slipway: S
             "accessInfo": {"bearer_token": "s3cret", "namespace": "mine"},
         }
     ]
+
+
+def test_a_fetched_one_is_written_with_the_time_it_is_valid(
+    server: ScriptedServer, slipway: Slipway, tmp_path: Path
+) -> None:
+    server.answer(f"GET {INSTANCES}/{ID}", {"id": ID, "vnfInstanceName": "mycluster"})
+    told = {"kubeconfig": "users: [s3cret]\n", "expires": "2026-11-17T11:52:00Z"}
+    server.answer(f"GET /slipway/v1/clusters/{ID}/kubeconfig", told)
+    target = tmp_path / "own"
+    result = slipway("vnf", "kubeconfig", ID, "--to", str(target), "--hours", "2")
+    assert result.exit_code == 0, result.output
+    assert server.requests[-1].url.params == httpx.QueryParams(lifetime_seconds="7200")
+    assert "valid until 2026-11-17T11:52:00Z" in result.output
+    assert "s3cret" not in result.output
+    assert target.read_text() == told["kubeconfig"]
+    assert target.stat().st_mode & 0o077 == 0
+    assert slipway("vnf", "kubeconfig", ID, "--hours", "169").exit_code == 2

@@ -63,3 +63,10 @@ def invalid(kind: Kind, name: str, field: str, why: str) -> Refused:
 
 def bad_request(message: str) -> Refused:
     return Refused(400, "BadRequest", message)
+
+
+def too_short(seconds: int) -> Refused:
+    """Of the time that a token is asked for."""
+    field, why = "spec.expirationSeconds", f"Invalid value: {seconds}: may not specify a duration less than 10 minutes"
+    causes = [{"reason": "FieldValueInvalid", "message": why, "field": field}]
+    return Refused(422, "Invalid", f'TokenRequest.authentication.k8s.io "" is invalid: {field}: {why}', causes)

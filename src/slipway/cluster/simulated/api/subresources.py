@@ -10,8 +10,9 @@ from slipway.cluster.simulated.api import reactions
 from slipway.cluster.simulated.api.eviction import check_eviction
 from slipway.cluster.simulated.api.kinds import POD, SERVICE_ACCOUNT
 from slipway.cluster.simulated.api.objects import ObjectStore
-from slipway.cluster.simulated.api.refusal import NoSuchPath
+from slipway.cluster.simulated.api.refusal import NoSuchPath, too_short
 from slipway.cluster.simulated.api.requests import Place
+from slipway.kube.account import SHORTEST
 from slipway.kube.seam import Object
 
 
@@ -23,7 +24,10 @@ def made_by_subresource(
         reactions.remove(db, store, cluster_id, POD, there)
         return {"kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201}
     if (place.kind, place.subresource) == (SERVICE_ACCOUNT, "token"):
-        life = timedelta(seconds=body["spec"]["expirationSeconds"])
+        seconds = body["spec"]["expirationSeconds"]
+        if seconds < SHORTEST.total_seconds():
+            raise too_short(seconds)
+        life = timedelta(seconds=seconds)
         expires = (datetime.now(UTC) + life).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {**body, "status": {"token": f"simulated-{secrets.token_urlsafe(24)}", "expirationTimestamp": expires}}
     raise NoSuchPath
