@@ -27,6 +27,7 @@ from slipway.mgmt.walls import (
     find_tools,
     interpreter,
     new_place,
+    not_kept_apart,
     python_home,
     remove_places_of_the_dead,
     too_much_memory,
@@ -176,12 +177,15 @@ async def _watch(
                 while not (await asyncio.wait([ended], timeout=LOOK))[0]:
                     if await asyncio.to_thread(exceeded):
                         script.end(too_much_memory(walls))
+            await asyncio.shield(ended)
             if exceeded():
                 script.end(too_much_memory(walls))
     except TimeoutError:
         script.end(Fault(f"had no end after {walls.seconds:g} s", "make it quicker, or raise script_seconds."))
-    except (FileNotFoundError, ProcessLookupError):  # bwrap gave up; it says why
-        await asyncio.shield(ended)
+    except (FileNotFoundError, ProcessLookupError):
+        pass  # bwrap gave up; it says why
+    except PermissionError as error:
+        script.end(not_kept_apart(f"{error.filename}: {error.strerror}"))
     finally:
         # Also when the step is broken off: whoever comes next must not meet what this one began.
         # It is dead before it is let go on.

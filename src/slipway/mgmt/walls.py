@@ -104,6 +104,13 @@ def too_much_memory(walls: Walls) -> Fault:
     return Fault(used, "make it smaller, or raise script_memory_bytes.")
 
 
+def not_kept_apart(why: str) -> Fault:
+    return Fault(
+        f"was not run, for it can't be kept apart on this host ({why})",
+        "let Slipway make user, mount, process and network namespaces (docs/contracts/mgmt.md), then retry.",
+    )
+
+
 def fault_of(told: dict[str, Any], stderr: bytes) -> Fault | None:
     """`told` by bwrap, which counts an end by signal N as exit code 128 + N, as a shell does."""
     code = told.get("exit-code")
@@ -111,10 +118,7 @@ def fault_of(told: dict[str, Any], stderr: bytes) -> Fault | None:
         return None
     if code is None:
         why = stderr.decode(errors="replace").strip().splitlines()[-1:]
-        return Fault(
-            f"was not run, for it can't be kept apart on this host ({''.join(why) or 'bwrap was ended'})",
-            "let Slipway make user, mount, process and network namespaces (docs/contracts/mgmt.md), then retry.",
-        )
+        return not_kept_apart("".join(why) or "bwrap was ended")
     if 128 < code <= 128 + signal.SIGRTMAX:
         known = {one.value: one.name for one in signal.Signals}
         return Fault(f"was ended by {known.get(code - 128) or f'signal {code - 128}'}")
