@@ -2,11 +2,12 @@
 PYTHON ?= python3
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 BIN := .venv/bin
-WORKERS ?= 2
+# Twice as many as there are cores: many tests wait.
+WORKERS ?= 4
 # Slipway is started hundreds of times by its tests: compiled once, not each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo demo-fast test check bench format clean
+.PHONY: help install demo demo-fast test test-all check bench format clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -31,14 +32,17 @@ demo: install  ## a real Kubernetes cluster's whole life on this machine, with a
 demo-fast: install  ## the same on simulated machines, in seconds, anywhere
 	@$(BIN)/python demo/demo.py --simulated
 
-test: install  ## every test, on SQLite and PostgreSQL, and on real machines where we are root
+test: install  ## all tests but the groups below; one life of a real cluster where we are root
 	@test "$$(id -u)" != 0 || (lab/hosts/install && lab/scripts/install)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest -q -n $(WORKERS) --ignore tests/lab
-	$(BIN)/pytest -q -n 1 tests/lab
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m 'not group' --ignore tests/lab
+	$(BIN)/pytest -v -n 1 -m 'not group' tests/lab
+
+test-all: $(if $(GROUP),install,test)  ## `make test` and all groups, one after the other; GROUP=upgrade: that one alone
+	@$(BIN)/python -m tests.groups $(GROUP)
 
 check: install  ## format, types, layers, unit tests on SQLite: the inner loop
 	$(BIN)/ruff format --check --quiet .

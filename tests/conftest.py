@@ -23,6 +23,7 @@ from sqlalchemy.engine import URL, make_url
 from slipway.store.database import Database
 from slipway.store.migrate import upgrade
 from tests.databases import DATABASES, NewDatabase
+from tests.groups import misplaced
 
 LAB = Path(__file__).parents[1] / "lab" / "postgres"
 PLACE = "POSTGRES_OF_THIS_TEST_RUN"  # the server's directory, inherited by xdist's workers
@@ -36,8 +37,24 @@ mine = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    for marker in (
+        "group(name): not part of `make test`, but of `make test-all` and `make test-all GROUP=name` (tests/groups.py)",
+        "sqlite_suffices: its SQL is tested elsewhere on both databases; on PostgreSQL it is in the group postgresql",
+        "journey: part of a life on real machines that `make test` goes through",
+        "needs(*stages): skipped when one of these stages of the same file failed (tests/lab/stages.py)",
+    ):
+        config.addinivalue_line("markers", marker)
     if PLACE not in os.environ:
         os.environ[PLACE] = config.stash[mine] = tempfile.mkdtemp(prefix="slipway-postgres-")
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("sqlite_suffices") and _on_postgresql(item):
+            item.add_marker(pytest.mark.group(name="postgresql"))
+    if wrong := misplaced(items):
+        raise pytest.UsageError("\n".join(wrong))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -125,6 +142,11 @@ def database(database_url: URL) -> Iterator[Database]:
     database = Database(database_url)
     yield database
     database.close()
+
+
+def _on_postgresql(item: pytest.Item) -> bool:
+    callspec = getattr(item, "callspec", None)  # of tests with parameters
+    return callspec is not None and "postgresql" in callspec.params.values()
 
 
 def _lab_environment(place: str) -> dict[str, str]:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Collection
+from pathlib import Path
 
 from slipway.settings import Settings
+from tests.functional.lives import Place, deadly_boundary
 from tests.functional.rig import rig_in
 
 
-def work(settings: Settings, operation_id: str, edge: str, step_id: str) -> None:
-    def end_here(at_edge: str, at_step: str, /) -> None:
-        if (at_edge, at_step) == (edge, step_id):
-            os.kill(os.getpid(), signal.SIGKILL)
+def work(settings: Settings, operation_id: str, deadly: Collection[Place] = (), grave: Path | None = None) -> None:
+    """Run the worker until the operation rests; the end is sudden at each deadly place, but once at each."""
 
     async def until_rest() -> None:
-        async with rig_in(settings, boundary=end_here) as rig:
+        async with rig_in(settings, boundary=deadly_boundary(deadly, grave) if grave else None) as rig:
             await rig.rest(operation_id)
 
     asyncio.run(until_rest())

@@ -19,6 +19,8 @@ from slipway.model.subscription import Interface
 from slipway.store.database import Database
 from tests.functional.two_projects import ALL_PROJECTS, Projects, two_projects
 
+pytestmark = pytest.mark.sqlite_suffices
+
 PUBLIC = {"/health", "/schema", "/schema/page"}  # the same for everybody
 ADMIN_ONLY = {"/slipway/v1/tokens", "/slipway/v1/tokens/{name}", "/slipway/v1/clusters/{id}/kubeconfig"}
 

@@ -14,6 +14,8 @@ from slipway.api.application import make_app
 from slipway.store.database import Database
 from tests.unit.api.world import BASE_URL, LCM, PACKAGES, TOKEN, World, a_world
 
+pytestmark = pytest.mark.sqlite_suffices
+
 INSTANCES = f"{LCM}/vnf_instances"
 PUBLIC = {"/health", "/schema", "/schema/page"}
 

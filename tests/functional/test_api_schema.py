@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import msgspec
+import pytest
 import requests
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
@@ -25,6 +26,8 @@ from slipway.model.errors import ProblemDetails
 from slipway.store.database import Database
 from tests.functional.schema_world import Json, fill, leading_to, loopback_world, telling_of
 from tests.unit.api.world import BASE_URL, TOKEN, World, a_world
+
+pytestmark = pytest.mark.sqlite_suffices
 
 METHODS = {"get", "post", "put", "patch", "delete", "trace"}
 CHECKS: list[Any] = [

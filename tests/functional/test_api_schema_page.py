@@ -5,9 +5,13 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
 from slipway.api.openapi_page import make_page
 from slipway.store.database import Database
 from tests.unit.api.world import a_world
+
+pytestmark = pytest.mark.sqlite_suffices
 
 
 async def test_the_page_lists_every_route_and_runs_nothing(database: Database, tmp_path: Path) -> None:

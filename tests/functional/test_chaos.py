@@ -7,7 +7,6 @@ rolled back, and in the end nothing is left.
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 from pathlib import Path
 from random import Random
 
@@ -29,13 +28,12 @@ from slipway.settings import Settings
 from slipway.vim.simulated.rules import Rule, RuleKind
 from tests.functional.agreement import assert_agreement
 from tests.functional.crash_child import work_with_luck
+from tests.functional.lives import forks
 from tests.functional.rig import SIMULATED_VIM, Rig, rig_in, settings_in
 
 OPERATIONS = 10
+CRASH = pytest.mark.group(name="crash")
 LIVES = 5  # restarts before an operation must come to rest
-
-forks = multiprocessing.get_context("forkserver")
-forks.set_forkserver_preload(["tests.functional.crash_child"])
 
 
 class Life:
@@ -151,7 +149,7 @@ def _scale(kind: ScaleType, steps: int) -> ScaleRequest:
     return ScaleRequest(type=kind, aspect_id="workers", number_of_steps=steps)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(more, marks=CRASH) for more in range(3, 8))])
 async def test_a_life_with_bad_luck(seed: int, tmp_path: Path) -> None:
     life = Life(settings_in(tmp_path, lease_seconds=0.4), seed)
     try:

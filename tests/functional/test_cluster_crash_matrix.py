@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import multiprocessing
 import shutil
-import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,16 +24,14 @@ from slipway.model.requests import AnyRequest, ChangePackageRequest, HealRequest
 from slipway.settings import Settings
 from slipway.vim.simulated.rules import Rule, RuleKind
 from tests.databases import setting
-from tests.functional.cluster_crash_child import Place, deaths_in, work
+from tests.functional.cluster_crash_child import work_on_a_cluster
 from tests.functional.cluster_rig import CLUSTER, FORCEFUL, ClusterRig, back, cluster_rig, instantiate, out
+from tests.functional.lives import Place, one_life
 from tests.functional.next_package import onboard_next
 from tests.functional.rig import SIMULATED_VIM, settings_in
 
 LEASE = 0.4
 EDGES = ("before", "worked", "after")
-
-forks = multiprocessing.get_context("forkserver")
-forks.set_forkserver_preload(["tests.functional.cluster_crash_child"])
 
 Request = Callable[[ClusterRig, str], Awaitable[AnyRequest]]
 
@@ -111,7 +107,11 @@ FLOWS = {
     "rollback of instantiate": Flow(INSTANTIATE, just(instantiate(3)), fails=("join", "masterNode-2")),
     "rollback of scale out": Flow(SCALE, just(out(2)), masters=1, fails=("join", "workerNode-3")),
 }
-ON_POSTGRESQL = ("instantiate three masters", "heal a master", "rollback of scale out")
+CRASH = pytest.mark.group(name="crash")
+ON_POSTGRESQL = [
+    "rollback of scale out",
+    *(pytest.param(name, marks=CRASH) for name in FLOWS if name != "rollback of scale out"),
+]
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ async def test_killed_after_every_work_on_postgresql_too(name: str, postgresql_u
     url = setting(postgresql_url)
     prepared = await prepare(FLOWS[name], settings_in(tmp_path, url, lease_seconds=LEASE))
     deadly = frozenset(places(prepared, "worked"))
-    assert await one_life(prepared, deadly, prepared.settings) == deadly
+    assert await one_life(work_on_a_cluster, prepared.settings, prepared.operation_id, deadly) == deadly
     await check(prepared.settings, prepared)
 
 
@@ -147,7 +147,7 @@ async def live(prepared: Prepared, edge: str, settings: Settings, spare: Path) -
     left = frozenset(places(prepared, edge))
     for number in itertools.count():
         own = copied(settings, spare / f"{edge}-{number}")
-        deaths = await one_life(prepared, left, own)
+        deaths = await one_life(work_on_a_cluster, own, prepared.operation_id, left)
         try:
             await check(own, prepared)
         except AssertionError as error:
@@ -155,14 +155,6 @@ async def live(prepared: Prepared, edge: str, settings: Settings, spare: Path) -
         if not (left := left - deaths):
             return
         assert deaths, f"never reached: {edge} {sorted(left)}"
-
-
-async def one_life(prepared: Prepared, deadly: frozenset[Place], settings: Settings) -> set[Place]:
-    """The places where it ended suddenly."""
-    grave = settings.data_dir / "grave"
-    while code := await in_a_process(settings, prepared.operation_id, deadly, grave):
-        assert code == -signal.SIGKILL, f"ended with {code} after {grave.read_text()}"
-    return deaths_in(grave)
 
 
 def places(prepared: Prepared, edge: str) -> list[Place]:
@@ -209,22 +201,6 @@ async def check(settings: Settings, prepared: Prepared) -> None:
         operation = await rig.rig.rest(prepared.operation_id)
         assert operation.operation_state is prepared.ends, operation.error
         await rig.check(prepared.instance_id)
-
-
-async def in_a_process(settings: Settings, operation_id: str, deadly: frozenset[Place], grave: Path) -> int | None:
-    process = forks.Process(target=work, args=(settings, operation_id, deadly, grave))
-    process.start()
-    ended = asyncio.Event()
-    # Several are waited for at once. Threads that join them would take each other's exit codes.
-    asyncio.get_running_loop().add_reader(process.sentinel, ended.set)
-    try:
-        await asyncio.wait_for(ended.wait(), 60)
-    finally:
-        asyncio.get_running_loop().remove_reader(process.sentinel)
-    process.join()
-    code = process.exitcode
-    process.close()
-    return code
 
 
 def copied(settings: Settings, directory: Path) -> Settings:

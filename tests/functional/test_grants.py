@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import multiprocessing
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
@@ -39,6 +38,7 @@ from slipway.vim.simulated.rules import Rule, RuleKind
 from tests.databases import setting
 from tests.functional.agreement import assert_agreement
 from tests.functional.crash_child import work
+from tests.functional.lives import forks
 from tests.functional.next_package import onboard_next
 from tests.functional.rig import SAMPLE, SIMULATED_VIM, Rig, rig_in, settings_in
 from tests.functional.scripted_package import scripted_tree
@@ -56,9 +56,6 @@ NETWORK = [("VL", "clusterNet")]
 ALL = sorted([*MASTER, *WORKER, *WORKER, *NETWORK])
 COMPUTES = [("COMPUTE", "masterNode"), ("COMPUTE", "workerNode"), ("COMPUTE", "workerNode")]
 LISTS = ("addResources", "removeResources", "updateResources")
-
-forks = multiprocessing.get_context("forkserver")
-forks.set_forkserver_preload(["tests.functional.crash_child"])
 
 
 @pytest.fixture
@@ -567,7 +564,7 @@ async def test_killed_between_grant_and_plan_the_grant_counts_and_nobody_is_aske
         await rig.slipway.simulated.set_rules(
             SIMULATED_VIM, [Rule(call="find", kind=RuleKind.LATENCY, seconds=60, nth=2)]
         )
-        worker = forks.Process(target=work, args=(settings, begun.id, "", ""))
+        worker = forks.Process(target=work, args=(settings, begun.id))
         worker.start()
         now = await until_granted(rig, begun.id)
         assert now.operation_state is State.STARTING
@@ -595,7 +592,7 @@ async def test_killed_while_it_asks_it_asks_for_the_same_again(settings: Setting
     async with rig_in(settings, working=False) as rig:
         instance_id = await rig.create()
         begun = await rig.slipway.lcm.begin(OperationType.INSTANTIATE, instance_id, INSTANTIATE)
-    worker = forks.Process(target=work, args=(settings, begun.id, "", ""))
+    worker = forks.Process(target=work, args=(settings, begun.id))
     worker.start()
     await asyncio.wait_for(heard.wait(), 30)
     assert worker.pid is not None
@@ -652,6 +649,8 @@ async def test_slipway_shows_who_it_is(how: str, database_url: URL, tmp_path: Pa
 async def test_scripts_of_the_package_are_given_the_grant(database_url: URL, tmp_path: Path, nfvo: SmallNfvo) -> None:
     code = """
 import json, sys
+
+pytestmark = pytest.mark.sqlite_suffices
 given = json.load(sys.stdin)
 request, grant = given["grantRequest"], given["grant"]
 told = {"asked": request["operation"], "zones": [zone["zoneId"] for zone in grant["zones"]],

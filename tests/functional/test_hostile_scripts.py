@@ -26,6 +26,8 @@ LIMIT = 5
 
 HOSTILE = """
 import json, os, pathlib, signal, sys, time
+
+pytestmark = pytest.mark.sqlite_suffices
 given = json.load(sys.stdin)
 wishes = given["request"]["additionalParams"]
 

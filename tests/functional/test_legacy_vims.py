@@ -20,6 +20,8 @@ from tests.unit.api.world import World, a_world
 from tests.unit.vim.cluster_standin import Cluster, a_cluster, a_token_endpoint
 from tests.unit.vim.keystone_standin import Keystone, a_keystone
 
+pytestmark = pytest.mark.sqlite_suffices
+
 VIMS = "/v1.0/vims"
 OURS = "/slipway/v1/vims"
 CLIENT = {"User-Agent": "python-tackerclient", "Accept": "application/json", "Content-Type": "application/json"}

@@ -20,6 +20,8 @@ from slipway.store.database import Database
 from tests.functional.processes import serving_on
 from tests.unit.api.world import LCM, PACKAGES, TOKEN, World, a_world
 
+pytestmark = pytest.mark.sqlite_suffices
+
 SOON = 0.5  # seconds, in place of a server's patience
 HEAD = f"Host: x\r\nX-Auth-Token: {TOKEN}\r\nVersion: 2.0.0\r\n"
 

@@ -15,6 +15,8 @@ from sqlalchemy.engine import URL
 from tests.functional.processes import Process, serving_on
 from tests.functional.test_processes import LCM, instantiate, onboard, state_of, wait_for
 
+pytestmark = pytest.mark.sqlite_suffices
+
 FORGED = "2026-01-01T00:00:00.000Z CRITICAL slipway: forged"
 HOSTILE = f"evil\r\n{FORGED}\x1b[2J\x1b]0;owned\x07\u2028\u202e"
 LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (DEBUG|INFO|WARNING|ERROR) [\w.]+: \S.*")

@@ -23,6 +23,8 @@ from tests.functional.rig import settings_in
 from tests.functional.test_processes import LCM, SLOW, Fleet, instantiate, onboard, running_steps, state_of, wait_for
 from tests.unit.api.world import BASE_URL, TOKEN, World, a_world
 
+pytestmark = pytest.mark.sqlite_suffices
+
 PROMETHEUS_ACCEPTS = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.2,*/*;q=0.1"
 
 

@@ -22,6 +22,8 @@ from tests.functional.subscriber import a_subscriber
 from tests.unit.api.world import BASE_URL, World, a_world
 from tests.unit.vim.authority import Authority
 
+pytestmark = pytest.mark.sqlite_suffices
+
 SUBSCRIPTIONS = "/vnflcm/v2/subscriptions"
 VERSION = {"Version": "2.0.0"}
 GUARD = Guard(loopback=True)

@@ -15,6 +15,8 @@ from slipway.store.database import Database
 from tests.unit.api.world import BASE_URL, PACKAGES, World, a_world
 from tests.unit.package.csars import META, SCRIPT, VNFD, varied, written
 
+pytestmark = pytest.mark.sqlite_suffices
+
 IMAGE = bytes(range(256)) * 300
 BINARY = b"\x00\xff\xfe\x80 no text"
 IMAGE_DATA = f"""properties:

@@ -17,6 +17,8 @@ from tests.databases import setting
 from tests.functional.processes import SLIPWAY, Process, running
 from tests.unit.outside.certificates import Authority
 
+pytestmark = pytest.mark.sqlite_suffices
+
 INSTANCES = "/vnflcm/v2/vnf_instances"
 
 

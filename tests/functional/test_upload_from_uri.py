@@ -21,6 +21,8 @@ from tests.unit.api.world import PACKAGES, World, a_world, sample_csar
 from tests.unit.outside.certificates import Authority
 from tests.unit.package.csars import Raw, with_member
 
+pytestmark = pytest.mark.sqlite_suffices
+
 BOUNDS = Bounds(size=1_000_000, silence=20.0, longest=60.0)
 UNDER_WAY = ("UPLOADING", "PROCESSING")
 

@@ -6,23 +6,24 @@ import asyncio
 import ssl
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGKILL
 from typing import Any, TypeVar
 
 import httpx
-import pytest
 
 from slipway.kube.api import Api
 from slipway.kube.credentials import from_kubeconfig
 from slipway.kube.seam import KubeApi
+from slipway.kube.waiting import deployment_available
 from slipway.model.vim import SANDBOX
 from slipway.package.build import build_package
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engines import Engines
-from slipway.vim.sandbox.inventory import everything
+from slipway.vim.sandbox.hands import Hands
+from slipway.vim.sandbox.inventory import everything, remove
 from tests.functional.processes import Process
 
 T = TypeVar("T")
@@ -65,6 +66,19 @@ class ClusterLab:
         self.http.close()
         self.process.end(SIGKILL)
 
+    def recover(self) -> None:
+        """Slipway runs, and whatever a stage left behind half done is rolled back, or given up."""
+        self.kill()
+        self.start()
+        for operation in self.http.get(OPERATIONS).json():
+            if operation["operationState"] in AT_WORK:
+                operation = self.at_rest(operation["id"], 600)
+            if operation["operationState"] == "FAILED_TEMP":
+                self._send("POST", f"{OPERATIONS}/{operation['id']}/rollback", None)
+                operation = self.at_rest(operation["id"], 600)
+            if operation["operationState"] == "FAILED_TEMP":
+                self._send("POST", f"{OPERATIONS}/{operation['id']}/fail", None)
+
     def create(self) -> None:
         self.vnf = self._send("POST", INSTANCES, {"vnfdId": self.vnfd, "vnfInstanceName": "cluster"}).json()["id"]
 
@@ -80,11 +94,15 @@ class ClusterLab:
         return self.ended(operation, state, within)
 
     def ended(self, operation: str, state: str = "COMPLETED", within: float = 600) -> dict[str, Any]:
+        found = self.at_rest(operation, within)
+        assert found["operationState"] == state, found.get("error")
+        return found
+
+    def at_rest(self, operation: str, within: float) -> dict[str, Any]:
         end = time.monotonic() + within
         while time.monotonic() < end:
             found: dict[str, Any] = self.http.get(f"{OPERATIONS}/{operation}").json()
             if found["operationState"] not in AT_WORK:
-                assert found["operationState"] == state, found.get("error")
                 return found
             time.sleep(0.2)
         raise AssertionError(f"{operation} did not come to rest: {self.steps(operation)}")
@@ -167,6 +185,10 @@ class ClusterLab:
             for node in self.kube(lambda api: api.list("/api/v1/nodes"))
         }
 
+    def all_ready(self) -> dict[str, bool]:
+        """What nodes() should tell, by the record."""
+        return {slot.lower(): True for slot in self.machines()}
+
     def web_answers(self, slot: str, within: float = 90) -> str:
         """The name of the pod that answers at a worker's port: through the Service, wherever the pod is."""
         return _web_answers_at(self.address(slot), within)
@@ -191,13 +213,20 @@ def _web_answers_at(address: str, within: float) -> str:
     raise AssertionError(f"the web does not answer at {address}: {last}")
 
 
-def run_stages(stages: Iterable[Callable[..., None]], capsys: pytest.CaptureFixture[str], *given: object) -> None:
-    """One after another on the same cluster; a person who waits sees which one it is."""
-    for stage in stages:
-        begun = time.monotonic()
-        stage(*given)
-        with capsys.disabled():
-            print(f"\n  {stage.__name__.replace('_', ' ')}: {time.monotonic() - begun:.0f} s", end="", flush=True)
+@contextmanager
+def a_lab(directory: Path, engines: Engines) -> Iterator[ClusterLab]:
+    """Whatever comes of it, no machine is left."""
+    lab = ClusterLab(directory, engines)
+    try:
+        yield lab
+    finally:
+        lab.kill()
+        clear(engines.hands(LOCAL))
+
+
+def clear(hands: Hands) -> None:
+    for instance_id, holdings in everything(hands).items():
+        remove(hands, instance_id, holdings)
 
 
 @contextmanager
@@ -264,6 +293,31 @@ def web(replicas: int = 2) -> list[dict[str, Any]]:
             "spec": {"type": "NodePort", "selector": label, "ports": ports},
         },
     ]
+
+
+def move_web_to(lab: ClusterLab, slot: str) -> None:
+    """One of its pods at least."""
+    names = [node["metadata"]["name"] for node in lab.kube(lambda api: api.list("/api/v1/nodes"))]
+    node = next(name for name in names if name.startswith(slot.lower()))
+    deployment = web(replicas=2)[0]
+    wish = {
+        "preference": {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]},
+        "weight": 100,
+    }
+    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}
+    spec = deployment["spec"]["template"]["spec"]
+    spec["affinity"] = {"nodeAffinity": preferred}
+    spec["topologySpreadConstraints"] = []
+    lab.kube(lambda api: api.apply(deployment))
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        pods = lab.kube(lambda api: api.list("/api/v1/namespaces/default/pods", labelSelector="app=web"))
+        running = [pod for pod in pods if not pod["metadata"].get("deletionTimestamp")]
+        if any(pod["spec"].get("nodeName") == node for pod in running) and len(running) == 2:
+            lab.kube(lambda api: deployment_available(api, "default", "web", 60))
+            return
+        time.sleep(0.3)
+    raise AssertionError(f"no pod of the web runs on {slot}")
 
 
 def budget(least: int) -> dict[str, Any]:

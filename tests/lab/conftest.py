@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,9 +19,10 @@ from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engines import Engines
 from slipway.vim.sandbox.hands import Hands
 from slipway.vim.sandbox.image.library import ensure_image, ensure_kubernetes
-from slipway.vim.sandbox.inventory import everything, remove, remove_outside
+from slipway.vim.sandbox.inventory import remove_outside
 from slipway.vim.sandbox.places import Places, default_cache
-from tests.lab.cluster_lab import ClusterLab
+from tests.lab.cluster_lab import ClusterLab, a_lab, clear
+from tests.lab.stages import note, skip_without_what_it_needs, stage_failed
 
 HERE = Path(__file__).parent
 INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
@@ -37,6 +38,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.timeout(PATIENCE))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    skip_without_what_it_needs(item)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    note(item, report)
+    return report
 
 
 def missing() -> str | None:
@@ -93,16 +105,17 @@ def connection() -> Connection:
     return Connection(SANDBOX, {"endpoint": LOCAL}, {"password": "over the hills"}, {})
 
 
-def clear(hands: Hands) -> None:
-    for instance_id, holdings in everything(hands).items():
-        remove(hands, instance_id, holdings)
-
-
-@pytest.fixture
-def lab(tmp_path: Path, kubernetes_engines: Engines) -> Iterator[ClusterLab]:
-    """A Slipway process on real machines, with the sample package and without a cluster yet."""
-    lab = ClusterLab(tmp_path / "data", kubernetes_engines)
-    try:
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory, kubernetes_engines: Engines) -> Iterator[ClusterLab]:
+    """A Slipway process on real machines, with the sample package and without a cluster yet: for all of a file."""
+    with a_lab(tmp_path_factory.mktemp("lab"), kubernetes_engines) as lab:
         yield lab
-    finally:
-        lab.kill()
+
+
+@pytest.fixture(autouse=True)
+def recovered(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After a stage that failed the next one finds a Slipway that runs, and no operation that waits for a decision."""
+    yield
+    if "lab" in request.fixturenames and request.node.stash.get(stage_failed, False):
+        lab: ClusterLab = request.getfixturevalue("lab")
+        lab.recover()

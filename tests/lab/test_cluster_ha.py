@@ -9,17 +9,16 @@ import pytest
 from slipway.kube.waiting import deployment_available
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.inventory import everything
-from tests.lab.cluster_lab import ClusterLab, parameters, run_stages, web
+from tests.lab.cluster_lab import ClusterLab, parameters, web
+from tests.lab.stages import needs
+
+pytestmark = pytest.mark.group(name="cluster")
 
 VIP = "10.11.0.250"
 ALL = {f"masternode-{number}": True for number in range(3)} | {"workernode-0": True, "workernode-1": True}
 
 
-def test_the_life_of_a_cluster_with_three_masters(lab: ClusterLab, capsys: pytest.CaptureFixture[str]) -> None:
-    run_stages(STAGES, capsys, lab)
-
-
-def built_with_its_api_at_the_virtual_address(lab: ClusterLab) -> None:
+def test_built_with_its_api_at_the_virtual_address(lab: ClusterLab) -> None:
     lab.create()
     body = {"flavourId": "ha", "additionalParams": parameters(master_node={"cluster_ip": VIP})}
     lab.run("instantiate", body)
@@ -33,7 +32,11 @@ def built_with_its_api_at_the_virtual_address(lab: ClusterLab) -> None:
     lab.web_answers("workerNode-0")
 
 
-def the_first_master_loses_its_power_and_is_healed(lab: ClusterLab) -> None:
+needs_cluster = needs(test_built_with_its_api_at_the_virtual_address)
+
+
+@needs_cluster
+def test_the_first_master_loses_its_power_and_is_healed(lab: ClusterLab) -> None:
     before = lab.machines()["masterNode-0"]["id"]
     lab.cut_power("masterNode-0")
     asked = time.monotonic()
@@ -46,7 +49,8 @@ def the_first_master_loses_its_power_and_is_healed(lab: ClusterLab) -> None:
     _whole(lab)
 
 
-def a_heal_that_would_lose_quorum_is_refused_with_the_reason(lab: ClusterLab) -> None:
+@needs_cluster
+def test_a_heal_that_would_lose_quorum_is_refused_with_the_reason(lab: ClusterLab) -> None:
     lab.cut_power("masterNode-1")
     operation = lab.heal("masterNode-2", state="FAILED_TEMP")
     assert "Without masternode-2" in operation["error"]["detail"]
@@ -57,7 +61,8 @@ def a_heal_that_would_lose_quorum_is_refused_with_the_reason(lab: ClusterLab) ->
     _whole(lab)
 
 
-def a_worker_that_dies_before_it_is_ready_is_told_within_a_minute(lab: ClusterLab) -> None:
+@needs_cluster
+def test_a_worker_that_dies_before_it_is_ready_is_told_within_a_minute(lab: ClusterLab) -> None:
     operation = lab.begin("scale", lab.scale("SCALE_OUT"))
     lab.until_step(operation, "join workerNode-2", "DONE")
     lab.cut_power_of_new("workerNode-2")
@@ -69,7 +74,8 @@ def a_worker_that_dies_before_it_is_ready_is_told_within_a_minute(lab: ClusterLa
     _whole(lab)
 
 
-def all_masters_at_once_are_refused_unless_the_whole_is_healed(lab: ClusterLab) -> None:
+@needs_cluster
+def test_all_masters_at_once_are_refused_unless_the_whole_is_healed(lab: ClusterLab) -> None:
     machines = lab.machines()
     body = {"vnfcInstanceId": [one["id"] for slot, one in machines.items() if slot.startswith("master")]}
     answer = lab.http.post(f"/vnflcm/v2/vnf_instances/{lab.vnf}/heal", json=body)
@@ -77,7 +83,8 @@ def all_masters_at_once_are_refused_unless_the_whole_is_healed(lab: ClusterLab) 
     assert "heal fewer masters at once" in answer.json()["detail"]
 
 
-def two_masters_and_a_worker_are_healed_in_a_safe_order(lab: ClusterLab) -> None:
+@needs_cluster
+def test_two_masters_and_a_worker_are_healed_in_a_safe_order(lab: ClusterLab) -> None:
     operation = lab.heal("masterNode-0", "masterNode-2", "workerNode-1")
     steps = lab.http.get(f"/slipway/v1/operations/{operation['id']}/steps").json()["steps"]
     times = {step["id"]: (step["startedAt"], step["endedAt"]) for step in steps}
@@ -85,7 +92,8 @@ def two_masters_and_a_worker_are_healed_in_a_safe_order(lab: ClusterLab) -> None
     _whole(lab)
 
 
-def a_heal_without_a_quorum_is_refused_at_once(lab: ClusterLab) -> None:
+@needs_cluster
+def test_a_heal_without_a_quorum_is_refused_at_once(lab: ClusterLab) -> None:
     lab.cut_power("masterNode-1")
     lab.cut_power("masterNode-2")
     asked = time.monotonic()
@@ -95,21 +103,10 @@ def a_heal_without_a_quorum_is_refused_at_once(lab: ClusterLab) -> None:
     assert "masterNode-1 and masterNode-2 have no power" in operation["error"]["detail"]
 
 
-def terminated_without_a_trace(lab: ClusterLab) -> None:
+@needs_cluster
+def test_terminated_without_a_trace(lab: ClusterLab) -> None:
     lab.run("terminate", {"terminationType": "FORCEFUL"})
     assert everything(lab.engines.hands(LOCAL)) == {}
-
-
-STAGES = (
-    built_with_its_api_at_the_virtual_address,
-    the_first_master_loses_its_power_and_is_healed,
-    a_heal_that_would_lose_quorum_is_refused_with_the_reason,
-    a_worker_that_dies_before_it_is_ready_is_told_within_a_minute,
-    all_masters_at_once_are_refused_unless_the_whole_is_healed,
-    two_masters_and_a_worker_are_healed_in_a_safe_order,
-    a_heal_without_a_quorum_is_refused_at_once,
-    terminated_without_a_trace,
-)
 
 
 def _whole(lab: ClusterLab) -> None:

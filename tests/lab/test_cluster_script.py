@@ -6,13 +6,11 @@ import hashlib
 import io
 import re
 import tarfile
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from slipway.vim.sandbox.engines import Engines
 from tests.functional.next_package import next_package
 from tests.lab.cluster_lab import PARAMETERS, SAMPLE, ClusterLab, parameters
 
@@ -25,8 +23,12 @@ ONE_WORKER = {
 }
 
 
+pytestmark = pytest.mark.group(name="sources")
+
+
 @pytest.fixture
-def lab(tmp_path: Path, kubernetes_engines: Engines) -> Iterator[ClusterLab]:
+def scripted(tmp_path: Path, lab: ClusterLab) -> ClusterLab:
+    """With a package that brings scripts of its own."""
     tree = next_package(SAMPLE, tmp_path, "with-a-script", words=ONE_WORKER)
     (tree / "Scripts").mkdir()
     (tree / "Scripts" / "node.sh").write_bytes(SCRIPT.read_bytes())
@@ -34,15 +36,12 @@ def lab(tmp_path: Path, kubernetes_engines: Engines) -> Iterator[ClusterLab]:
     (tree / "Scripts" / "does_nothing.sh").write_bytes(b"#!/bin/sh\n")
     (tree / "Files").mkdir()
     (tree / "Files" / "helm.tar.gz").write_bytes(helm_archive())
-    lab = ClusterLab(tmp_path / "data", kubernetes_engines)
-    try:
-        lab.vnfd = lab.onboard(tree)
-        yield lab
-    finally:
-        lab.kill()
+    lab.vnfd = lab.onboard(tree)
+    return lab
 
 
-def test_a_cluster_by_the_packages_own_script(lab: ClusterLab) -> None:
+def test_a_cluster_by_the_packages_own_script(scripted: ClusterLab) -> None:
+    lab = scripted
     lab.create()
     helm = {"path": "Files/helm.tar.gz", "sha256": hashlib.sha256(helm_archive()).hexdigest(), "version": "3.19.0"}
     asked = parameters(script_path="Scripts/node.sh", helm=helm)

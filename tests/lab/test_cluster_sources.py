@@ -22,7 +22,6 @@ from slipway.kube import paths
 from slipway.kube.nodes import kubelet_version
 from slipway.kube.waiting import pod_running
 from slipway.vim.sandbox.connection import LOCAL
-from slipway.vim.sandbox.engines import Engines
 from slipway.vim.sandbox.image import recipes
 from slipway.vim.sandbox.image.build import cached_image
 from slipway.vim.sandbox.image.kubernetes import programs
@@ -31,9 +30,12 @@ from slipway.vim.sandbox.image.kubernetes.versions import RELEASES, releases
 from slipway.vim.sandbox.image.kubernetes.workshop import Workshop
 from slipway.vim.sandbox.places import default_cache
 from tests.functional.next_package import next_package
-from tests.lab.cluster_lab import SAMPLE, ClusterLab, parameters, run_stages
+from tests.lab.cluster_lab import SAMPLE, ClusterLab, parameters
 from tests.lab.conftest import VERSIONS
 from tests.lab.file_server import PASSWORD, USER, Server, serving
+from tests.lab.stages import needs
+
+pytestmark = pytest.mark.group(name="sources")
 
 VERSION, NEXT = VERSIONS
 CIDR, GATEWAY = "10.207.77.0/24", "10.207.77.1"
@@ -62,8 +64,9 @@ class Setting:
         return given if "path" in more else {"url": f"http://{self.place}/{name}", **given}
 
 
-@pytest.fixture
-def setting(tmp_path: Path, kubernetes_engines: Engines) -> Iterator[Setting]:
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory: pytest.TempPathFactory, lab: ClusterLab) -> Iterator[Setting]:
+    tmp_path = tmp_path_factory.mktemp("setting")
     workshop = Workshop(default_cache() / "kubernetes", print)
     found = workshop.kubernetes(RELEASES[VERSION]).files
     web = tmp_path / "web"
@@ -83,36 +86,12 @@ def setting(tmp_path: Path, kubernetes_engines: Engines) -> Iterator[Setting]:
     later = next_package(SAMPLE, tmp_path, "from-elsewhere-later", words=ONE_WORKER)
     (later / "Files").mkdir()
     (later / "Files" / "key.asc").write_bytes((web / "apt-next" / "key.asc").read_bytes())
-    lab = ClusterLab(tmp_path / "data", kubernetes_engines)
-    try:
-        lab.vnfd, next_vnfd = lab.onboard(tree), lab.onboard(later)
-        with serving(GATEWAY, web, {"proof:1": proof}) as server:
-            yield Setting(lab, server, {**found, **others, "images": tree / "Files" / "images.tar"}, next_vnfd)
-    finally:
-        lab.kill()
+    lab.vnfd, next_vnfd = lab.onboard(tree), lab.onboard(later)
+    with serving(GATEWAY, web, {"proof:1": proof}) as server:
+        yield Setting(lab, server, {**found, **others, "images": tree / "Files" / "images.tar"}, next_vnfd)
 
 
-def test_programs_come_from_packages_and_from_files(setting: Setting, capsys: pytest.CaptureFixture[str]) -> None:
-    run_stages(
-        (
-            built_from_packages,
-            a_pod_pulls_from_a_registry_that_wants_a_login,
-            a_wrong_digest_is_refused_and_leaves_nothing,
-            a_worker_from_files,
-            a_machine_without_units_gets_them,
-            what_cannot_be_fetched_is_named,
-            a_repository_that_nobody_known_has_signed_is_refused,
-            a_proxy_is_asked_for_what_is_elsewhere,
-            upgraded_from_another_repository,
-            files_of_another_version_are_known,
-        ),
-        capsys,
-        setting,
-    )
-    setting.lab.run("terminate", {"terminationType": "FORCEFUL"})
-
-
-def built_from_packages(setting: Setting) -> None:
+def test_built_from_packages(setting: Setting) -> None:
     lab = setting.lab
     lab.create()
     source = {"kind": "packages", "repository": f"http://{setting.place}/apt", "signing_key_path": "Files/key.asc"}
@@ -126,7 +105,11 @@ def built_from_packages(setting: Setting) -> None:
         assert lab.inside(slot, "kubelet", "--version").strip() == f"Kubernetes v{VERSION}"
 
 
-def a_pod_pulls_from_a_registry_that_wants_a_login(setting: Setting) -> None:
+needs_cluster = needs(test_built_from_packages)
+
+
+@needs_cluster
+def test_a_pod_pulls_from_a_registry_that_wants_a_login(setting: Setting) -> None:
     lab = setting.lab
     assert lab.inside("workerNode-0", "stat", "-c", "%a %U", "/etc/containerd/config.toml").split() == ["600", "root"]
     pod: dict[str, Any] = {
@@ -141,7 +124,8 @@ def a_pod_pulls_from_a_registry_that_wants_a_login(setting: Setting) -> None:
     lab.kube(lambda api: api.delete(paths.pod("default", "proof")))
 
 
-def a_wrong_digest_is_refused_and_leaves_nothing(setting: Setting) -> None:
+@needs_cluster
+def test_a_wrong_digest_is_refused_and_leaves_nothing(setting: Setting) -> None:
     lab = setting.lab
     wrong = [
         setting.file("kubelet"),
@@ -158,7 +142,8 @@ def a_wrong_digest_is_refused_and_leaves_nothing(setting: Setting) -> None:
     assert lab.nodes() == {"masternode-0": True, "workernode-0": True}
 
 
-def a_worker_from_files(setting: Setting) -> None:
+@needs_cluster
+def test_a_worker_from_files(setting: Setting) -> None:
     """Partly from URLs, partly from the package: more than a step could hold at once."""
     lab = setting.lab
     of_package = [setting.file("kubeadm", path="Files/kubeadm"), setting.file("images", path="Files/images.tar")]
@@ -177,7 +162,8 @@ def a_worker_from_files(setting: Setting) -> None:
     assert sorted(left) == sorted(f"{entry['sha256']}.done" for entry in asked[KEY]["source"]["files"])
 
 
-def a_machine_without_units_gets_them(setting: Setting) -> None:
+@needs(test_a_worker_from_files)
+def test_a_machine_without_units_gets_them(setting: Setting) -> None:
     lab, kubelet = setting.lab, setting.file("kubelet")
     units = "/usr/lib/systemd/system/kubelet.service"
     lab.inside("workerNode-1", "rm", "-r", units, f"{units}.d", f"/var/lib/slipway/files/{kubelet['sha256']}.done")
@@ -189,7 +175,8 @@ def a_machine_without_units_gets_them(setting: Setting) -> None:
     assert lab.inside("workerNode-1", "systemctl", "is-active", "kubelet").strip() == "active"
 
 
-def what_cannot_be_fetched_is_named(setting: Setting) -> None:
+@needs(test_a_worker_from_files)
+def test_what_cannot_be_fetched_is_named(setting: Setting) -> None:
     lab, before = setting.lab, digest_on(setting.lab, "workerNode-1", "/usr/bin/kubectl")
     for url in (
         f"http://{GATEWAY}:9/kubectl",
@@ -203,7 +190,8 @@ def what_cannot_be_fetched_is_named(setting: Setting) -> None:
     assert "c" * 64 not in lab.inside("workerNode-1", "ls", "/var/lib/slipway/files")
 
 
-def a_repository_that_nobody_known_has_signed_is_refused(setting: Setting) -> None:
+@needs_cluster
+def test_a_repository_that_nobody_known_has_signed_is_refused(setting: Setting) -> None:
     """The machine's own keys do not know this one."""
     lab = setting.lab
     lab.inside("workerNode-0", "sed", "-i", "s/\\[.*\\] //", LIST)
@@ -212,7 +200,8 @@ def a_repository_that_nobody_known_has_signed_is_refused(setting: Setting) -> No
     assert "NO_PUBKEY" in printed
 
 
-def a_proxy_is_asked_for_what_is_elsewhere(setting: Setting) -> None:
+@needs_cluster
+def test_a_proxy_is_asked_for_what_is_elsewhere(setting: Setting) -> None:
     lab, environment = setting.lab, exports({"HTTP_PROXY": f"http://me:hills@{setting.place}"})
     lab.inside("workerNode-0", "sh", "-c", 'printf %s "$1" >/etc/slipway/environment', "sh", environment)
     for command in (
@@ -227,7 +216,8 @@ def a_proxy_is_asked_for_what_is_elsewhere(setting: Setting) -> None:
     assert lab.inside("workerNode-0", "stat", "-c", "%a", "/etc/slipway/environment").strip() == "600"
 
 
-def upgraded_from_another_repository(setting: Setting) -> None:
+@needs_cluster
+def test_upgraded_from_another_repository(setting: Setting) -> None:
     """Its key is another one, and only the new package has it."""
     lab = setting.lab
     asked = {KEY: {"kubernetes_version": NEXT, "source": {"repository": f"http://{setting.place}/apt-next"}}}
@@ -242,7 +232,8 @@ def upgraded_from_another_repository(setting: Setting) -> None:
     assert lab.health()["problems"] == []
 
 
-def files_of_another_version_are_known(setting: Setting) -> None:
+@needs(test_upgraded_from_another_repository)
+def test_files_of_another_version_are_known(setting: Setting) -> None:
     """And wait until that one is asked for."""
     lab, wanted = setting.lab, ("kubeadm", "kubelet")
     files = [
@@ -259,6 +250,11 @@ def files_of_another_version_are_known(setting: Setting) -> None:
         setting.programs["kubelet"]
     )
     assert lab.inside("workerNode-0", "kubelet", "--version").strip() == f"Kubernetes v{NEXT}"
+
+
+@needs_cluster
+def test_terminated(setting: Setting) -> None:
+    setting.lab.run("terminate", {"terminationType": "FORCEFUL"})
 
 
 def programs_of_the_image(web: Path) -> dict[str, Path]:

@@ -10,20 +10,16 @@ import pytest
 from slipway.kube.nodes import kubelet_version
 from slipway.kube.waiting import deployment_available
 from tests.functional.next_package import next_package
-from tests.lab.cluster_lab import INSTANCES, SAMPLE, ClusterLab, budget, parameters, run_stages, web, web_never_silent
+from tests.lab.cluster_lab import INSTANCES, SAMPLE, ClusterLab, budget, parameters, web, web_never_silent
 from tests.lab.conftest import VERSIONS
+from tests.lab.stages import needs
+
+pytestmark = pytest.mark.group(name="upgrade")
 
 OLD, NEW = VERSIONS
 
 
-def test_a_cluster_is_upgraded_although_slipway_is_killed_in_the_middle(
-    lab: ClusterLab, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_stages((built, upgraded_while_the_web_answers, grown_at_the_new_version), capsys, lab, tmp_path)
-    lab.run("terminate", {"terminationType": "FORCEFUL"})
-
-
-def built(lab: ClusterLab, _: Path) -> None:
+def test_built(lab: ClusterLab) -> None:
     lab.create()
     lab.run("instantiate", {"flavourId": "simple", "additionalParams": parameters(kubernetes_version=OLD)})
     for manifest in (*web(), budget(1)):
@@ -32,8 +28,9 @@ def built(lab: ClusterLab, _: Path) -> None:
     assert versions(lab) == {"masternode-0": OLD, "workernode-0": OLD, "workernode-1": OLD}
 
 
-def upgraded_while_the_web_answers(lab: ClusterLab, directory: Path) -> None:
-    new = lab.onboard(next_package(SAMPLE, directory, "the-next-package", image=NEW, words={}))
+@needs(test_built)
+def test_upgraded_while_the_web_answers(lab: ClusterLab, tmp_path: Path) -> None:
+    new = lab.onboard(next_package(SAMPLE, tmp_path, "the-next-package", image=NEW, words={}))
     before = lab.machines()
     with web_never_silent(lab, "workerNode-0"):
         operation = lab.begin("change_vnfpkg", {"vnfdId": new})
@@ -53,12 +50,18 @@ def upgraded_while_the_web_answers(lab: ClusterLab, directory: Path) -> None:
     assert found == {"ok": True, "detail": f"Kubernetes v{NEW}: 3 nodes, 5 namespaces.", "fault": None}
 
 
-def grown_at_the_new_version(lab: ClusterLab, _: Path) -> None:
+@needs(test_upgraded_while_the_web_answers)
+def test_grown_at_the_new_version(lab: ClusterLab) -> None:
     """Although another one was asked for in the beginning."""
     lab.run("scale", lab.scale("SCALE_OUT"))
     assert versions(lab)["workernode-2"] == NEW
     lab.web_answers("workerNode-2")
     assert lab.health()["problems"] == []
+
+
+@needs(test_built)
+def test_terminated(lab: ClusterLab) -> None:
+    lab.run("terminate", {"terminationType": "FORCEFUL"})
 
 
 def versions(lab: ClusterLab) -> dict[str, str]:

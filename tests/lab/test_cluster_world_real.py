@@ -16,6 +16,8 @@ from tests.contract.host_checks import HOST_CHECKS
 from tests.contract.kube_checks import KUBE_CHECKS
 from tests.contract.plans import Context, run_plan
 
+pytestmark = pytest.mark.group(name="world")
+
 REPOSITORY = "registry.slipway.test"
 
 

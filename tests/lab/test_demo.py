@@ -5,8 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from slipway.vim.sandbox.engines import Engines
 from tests.functional.readme import ROOT, block_after, same
+
+pytestmark = pytest.mark.group(name="demo")
 
 
 def test_the_demo_prints_what_the_readme_shows(kubernetes_engines: Engines) -> None:

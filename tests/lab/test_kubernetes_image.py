@@ -17,6 +17,8 @@ from slipway.vim.sandbox.image.kubernetes.versions import DEFAULT, RELEASES
 from slipway.vim.sandbox.image.library import ensure_kubernetes, kubernetes_in
 from tests.lab.test_sandbox_machines import logged_in, one_machine, output, reached
 
+pytestmark = pytest.mark.group(name="sandbox")
+
 RELEASE = RELEASES[DEFAULT]
 SYSCTLS = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward")
 # A bridge will do for a network of one node.

@@ -17,6 +17,8 @@ from slipway.vim.sandbox.hands import Hands
 from slipway.vim.sandbox.inventory import everything
 from tests.lab.test_sandbox_machines import INSTANCE, one_machine, reached
 
+pytestmark = pytest.mark.group(name="sandbox")
+
 SLIPWAY = Path(sys.executable).parent / "slipway"
 
 

@@ -19,6 +19,8 @@ from slipway.vim.sandbox.labels import engine_name
 from slipway.vim.sandbox.specification import Specification
 from tests.contract.vim import VimContract
 
+pytestmark = pytest.mark.group(name="sandbox")
+
 
 class RefusingEngine(Engine):
     """The real engine, but that the next machine is refused in the way it is told."""

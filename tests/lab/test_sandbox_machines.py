@@ -29,6 +29,8 @@ from tests.contract.clusters import differences, healed, nothing
 from tests.contract.plans import Context, hand, run_plan
 from tests.lab.conftest import clear
 
+pytestmark = pytest.mark.group(name="sandbox")
+
 INSTANCE = "lab-instance"
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from sqlalchemy.engine import URL
 
 from slipway.model.vim import SIMULATED
@@ -19,6 +20,8 @@ from tests.functional.rig import SAMPLE
 from tests.functional.stock_client.stock_program import Stock, Warm, commands, with_token
 from tests.functional.stock_client.stock_world import VNFD, Slipway
 from tests.unit.vim.keystone_standin import SERVICES, a_keystone
+
+pytestmark = pytest.mark.sqlite_suffices
 
 SERVICE = "nfv-orchestration"
 VIM = {"name": "own", "vimType": SIMULATED, "isDefault": True, "interfaceInfo": {"endpoint": "sim://own"}}

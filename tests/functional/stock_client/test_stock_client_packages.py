@@ -5,10 +5,14 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from tests.functional.package_server import PASSWORD, USER, PackageServer
 from tests.functional.stock_client.stock_program import Stock
 from tests.functional.stock_client.stock_world import PACKAGES, Slipway
 from tests.unit.package.csars import SCRIPT, VNFD_TEXT, valid_files, written
+
+pytestmark = pytest.mark.sqlite_suffices
 
 NOBODY = "00000000-0000-4000-8000-000000000000"
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.functional.stock_client.stock_program import Stock
 from tests.functional.stock_client.stock_world import Slipway
 from tests.unit.vim.cluster_standin import a_cluster
 from tests.unit.vim.keystone_standin import a_keystone
+
+pytestmark = pytest.mark.sqlite_suffices
 
 VIMS = "/slipway/v1/vims"
 

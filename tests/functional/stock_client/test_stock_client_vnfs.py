@@ -9,7 +9,7 @@ import pytest
 from tests.functional.stock_client.stock_program import Stock
 from tests.functional.stock_client.stock_world import LCM, NEXT, RULES, VNFD, Slipway, Subscriber, a_subscriber, until
 
-pytestmark = pytest.mark.parametrize("major", ["1", "2"])
+pytestmark = [pytest.mark.parametrize("major", ["1", "2"]), pytest.mark.sqlite_suffices]
 
 
 def connected(major: str, network: str) -> dict[str, Any]:

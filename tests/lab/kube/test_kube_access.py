@@ -17,6 +17,8 @@ from slipway.kube.failure import KubeError
 from slipway.kube.seam import Object
 from slipway.kube.waiting import Look, until
 
+pytestmark = pytest.mark.journey
+
 REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
 
 

@@ -22,6 +22,8 @@ from slipway.kube.waiting import definition_established
 from tests.functional.remote_proxy import proxy_to
 from tests.functional.remote_sshd import hands_on, running_sshd
 
+pytestmark = pytest.mark.journey
+
 
 def config_map(namespace: str, name: str = "settings", **data: str) -> Object:
     metadata = {"name": name, "namespace": namespace}

@@ -15,6 +15,8 @@ from slipway.model.errors import StepError
 from tests.lab.kube.fake_kubelet import FakeNode, fake_node, finish
 from tests.lab.kube.workloads import Workloads
 
+pytestmark = pytest.mark.journey
+
 PATIENT, SHORT = Policy(timeout=30), Policy(timeout=1)
 NOBODY = {"app": "free"}  # no budget is for it
 

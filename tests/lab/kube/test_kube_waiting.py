@@ -24,6 +24,8 @@ from slipway.model.errors import StepError
 from tests.lab.kube.fake_kubelet import FakeNode, fake_node, finish
 from tests.lab.kube.workloads import Workloads
 
+pytestmark = pytest.mark.journey
+
 
 @pytest.fixture
 def work(api: Api, namespace: str, node: FakeNode) -> Workloads:
