@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,9 @@ from slipway.vim.sandbox.image.library import ensure_image, ensure_kubernetes
 from slipway.vim.sandbox.inventory import remove_outside
 from slipway.vim.sandbox.places import Places, default_cache
 from tests.lab.cluster_lab import ClusterLab, a_lab, clear
-from tests.lab.stages import note, skip_without_what_it_needs, stage_failed
+from tests.lab.stages import has_failed, pytest_runtest_makereport, pytest_runtest_setup
+
+__all__ = ["pytest_runtest_makereport", "pytest_runtest_setup"]
 
 HERE = Path(__file__).parent
 INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
@@ -38,17 +40,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.timeout(PATIENCE))
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    skip_without_what_it_needs(item)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
-    note(item, report)
-    return report
 
 
 def missing() -> str | None:
@@ -116,6 +107,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory, kubernetes_engines: Engines) -
 def recovered(request: pytest.FixtureRequest) -> Iterator[None]:
     """After a stage that failed the next one finds a Slipway that runs, and no operation that waits for a decision."""
     yield
-    if "lab" in request.fixturenames and request.node.stash.get(stage_failed, False):
+    if "lab" in request.fixturenames and has_failed(request.node):
         lab: ClusterLab = request.getfixturevalue("lab")
         lab.recover()

@@ -1,38 +1,47 @@
 """A journey is a file of tests that run in their order on the same machines: the stages of one life.
 
 A stage that fails is reported under its name. Those that need what it should have brought about are skipped and say so;
-all others run, so that one failure does not hide the rest.
+all others run, so that one failure does not hide the rest. The hooks below are for a conftest.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
 
-failed = pytest.StashKey[dict[str, str]]()  # stages of a file that did not succeed, and why
-stage_failed = pytest.StashKey[bool]()  # of one stage, for its teardown
+_lost = pytest.StashKey[dict[str, str]]()  # stages of a file that did not succeed, and what became of them
+_failed = pytest.StashKey[bool]()
 
 
 def needs(*stages: Callable[..., Any]) -> pytest.MarkDecorator:
     return pytest.mark.needs(*(stage.__name__ for stage in stages))
 
 
-def skip_without_what_it_needs(item: pytest.Item) -> None:
-    lost = _lost(item)
+def has_failed(stage: pytest.Item) -> bool:
+    """For what its fixtures do after it."""
+    return stage.stash.get(_failed, False)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    lost = _of_its_file(item)
     for marker in item.iter_markers("needs"):
         for name in marker.args:
             if name in lost:
                 pytest.skip(f"needs {name}, which {lost[name]}")
 
 
-def note(item: pytest.Item, report: pytest.TestReport) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
     if report.failed:
-        item.stash[stage_failed] = True
+        item.stash[_failed] = True
     if report.failed or report.skipped:
-        _lost(item).setdefault(item.name, "failed" if report.failed else "was skipped")
+        _of_its_file(item).setdefault(item.name, "failed" if report.failed else "was skipped")
+    return report
 
 
-def _lost(item: pytest.Item) -> dict[str, str]:
-    return item.parent.stash.setdefault(failed, {}) if item.parent else {}
+def _of_its_file(item: pytest.Item) -> dict[str, str]:
+    assert item.parent is not None
+    return item.parent.stash.setdefault(_lost, {})
