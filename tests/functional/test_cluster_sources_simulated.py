@@ -23,6 +23,7 @@ FILES = {"Files/kubeadm": VERSION.encode(), "Files/kubelet": b"kubelet", "Files/
          "Files/key.asc": b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n"}  # fmt: skip
 NEXT = "1.34.9"
 NEXT_FILES = {**FILES, "Files/kubeadm": NEXT.encode(), "Files/kubelet": b"next", "Files/images.tar": b"j" * 9_000_000}
+SMALL, NEXT_SMALL = ({**files, "Files/images.tar": b"images"} for files in (FILES, NEXT_FILES))
 PACKAGES = {"kind": "packages", "repository": "https://packages.example.com/v1.33", "signing_key_path": "Files/key.asc"}
 
 NEXT_PACKAGES = {**PACKAGES, "repository": "https://packages.example.com/v1.34"}
@@ -67,10 +68,11 @@ async def test_a_cluster_comes_to_the_version_that_another_source_brings(
     kind: str, masters: int, tmp_path: Path
 ) -> None:
     """A version that the machines' image does not have, and whose files only the new package brings."""
-    first, later = (PACKAGES, NEXT_PACKAGES) if kind == "packages" else (files_of(FILES), files_of(NEXT_FILES))
-    async with cluster_rig(settings_in(tmp_path / "data"), sample=package_with(FILES, tmp_path)) as rig:
+    before, after = (FILES, NEXT_FILES) if masters == 1 else (SMALL, NEXT_SMALL)
+    first, later = (PACKAGES, NEXT_PACKAGES) if kind == "packages" else (files_of(before), files_of(after))
+    async with cluster_rig(settings_in(tmp_path / "data"), sample=package_with(before, tmp_path)) as rig:
         instance_id = await rig.cluster(masters, source=first, kubernetes_version=VERSION)
-        with_files = package_with(NEXT_FILES, tmp_path / "later")
+        with_files = package_with(after, tmp_path / "later")
         await onboard_next(rig.rig, with_files, tmp_path, "next")
         given = {"k8s_cluster_installation_param": {"kubernetes_version": NEXT, "source": later}}
         await rig.completed(
@@ -85,11 +87,11 @@ async def test_a_cluster_comes_to_the_version_that_another_source_brings(
 
 
 async def test_files_of_another_version_stop_an_upgrade_while_it_can_be_rolled_back(tmp_path: Path) -> None:
-    async with cluster_rig(settings_in(tmp_path / "data"), sample=package_with(FILES, tmp_path)) as rig:
-        instance_id = await rig.cluster(1, source=files_of(FILES), kubernetes_version=VERSION)
-        await onboard_next(rig.rig, package_with(NEXT_FILES, tmp_path / "later"), tmp_path, "next")
+    async with cluster_rig(settings_in(tmp_path / "data"), sample=package_with(SMALL, tmp_path)) as rig:
+        instance_id = await rig.cluster(1, source=files_of(SMALL), kubernetes_version=VERSION)
+        await onboard_next(rig.rig, package_with(NEXT_SMALL, tmp_path / "later"), tmp_path, "next")
         given: dict[str, dict[str, Any]] = {
-            "k8s_cluster_installation_param": {"kubernetes_version": "1.34.4", "source": files_of(NEXT_FILES)}
+            "k8s_cluster_installation_param": {"kubernetes_version": "1.34.4", "source": files_of(NEXT_SMALL)}
         }
         request = ChangePackageRequest(vnfd_id="next", additional_params=given)
         operation, detail = await rig.failed(OperationType.CHANGE_VNFPKG, instance_id, request)
@@ -106,9 +108,9 @@ async def test_files_of_another_version_stop_an_upgrade_while_it_can_be_rolled_b
 
 
 async def test_a_wrong_digest_is_named_with_what_was_found(tmp_path: Path) -> None:
-    async with cluster_rig(settings_in(tmp_path / "data"), sample=package_with(FILES, tmp_path)) as rig:
+    async with cluster_rig(settings_in(tmp_path / "data"), sample=package_with(SMALL, tmp_path)) as rig:
         instance_id = await rig.rig.create()
-        request = instantiate(1, source=files_of(FILES, kubelet="b" * 64), kubernetes_version=VERSION)
+        request = instantiate(1, source=files_of(SMALL, kubelet="b" * 64), kubernetes_version=VERSION)
         _, detail = await rig.failed(OperationType.INSTANTIATE, instance_id, request)
         assert "kubelet is not the file that was meant" in detail
         assert f"its SHA-256 digest is {hashlib.sha256(b'kubelet').hexdigest()}, and {'b' * 64} was expected" in detail
@@ -116,9 +118,9 @@ async def test_a_wrong_digest_is_named_with_what_was_found(tmp_path: Path) -> No
 
 async def test_files_of_another_version_than_was_asked_for_are_refused(tmp_path: Path) -> None:
     """The image of the machine has 1.34.4 as well, but that is not where the programs should come from."""
-    async with cluster_rig(settings_in(tmp_path / "data"), sample=package_with(FILES, tmp_path)) as rig:
+    async with cluster_rig(settings_in(tmp_path / "data"), sample=package_with(SMALL, tmp_path)) as rig:
         instance_id = await rig.rig.create()
-        request = instantiate(1, source=files_of(FILES), kubernetes_version="1.34.4")
+        request = instantiate(1, source=files_of(SMALL), kubernetes_version="1.34.4")
         _, detail = await rig.failed(OperationType.INSTANTIATE, instance_id, request)
         assert f"has Kubernetes {VERSION}, and 1.34.4 is wanted" in detail
 

@@ -46,6 +46,8 @@ from tests.functional.small_nfvo import GRANTS, SmallNfvo, a_grant, placed, smal
 from tests.script_sandbox import needs_sandbox
 from tests.unit.outside.loopback_server import Answer, document
 
+pytestmark = pytest.mark.sqlite_suffices
+
 INSTANTIATE = InstantiateRequest(flavour_id="simple")
 OUT = ScaleRequest(type=ScaleType.SCALE_OUT, aspect_id="workers")
 IN = ScaleRequest(type=ScaleType.SCALE_IN, aspect_id="workers")
@@ -649,8 +651,6 @@ async def test_slipway_shows_who_it_is(how: str, database_url: URL, tmp_path: Pa
 async def test_scripts_of_the_package_are_given_the_grant(database_url: URL, tmp_path: Path, nfvo: SmallNfvo) -> None:
     code = """
 import json, sys
-
-pytestmark = pytest.mark.sqlite_suffices
 given = json.load(sys.stdin)
 request, grant = given["grantRequest"], given["grant"]
 told = {"asked": request["operation"], "zones": [zone["zoneId"] for zone in grant["zones"]],

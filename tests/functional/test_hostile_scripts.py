@@ -20,14 +20,14 @@ from tests.script_sandbox import needs_sandbox
 
 pytestmark = needs_sandbox
 
+pytestmark = pytest.mark.sqlite_suffices
+
 CANARY = f"canary-{uuid4().hex}"
 FILE = f"Scripts/{CANARY}.py"  # so that its processes are known by their command lines
 LIMIT = 5
 
 HOSTILE = """
 import json, os, pathlib, signal, sys, time
-
-pytestmark = pytest.mark.sqlite_suffices
 given = json.load(sys.stdin)
 wishes = given["request"]["additionalParams"]
 

@@ -29,7 +29,7 @@ from tests.contract.clusters import differences, healed, nothing
 from tests.contract.plans import Context, hand, run_plan
 from tests.lab.conftest import clear
 
-pytestmark = pytest.mark.group(name="sandbox")
+more = pytest.mark.group(name="sandbox")
 
 INSTANCE = "lab-instance"
 
@@ -76,6 +76,7 @@ def key(engines: Engines) -> Path:
     return engines.places.key
 
 
+@pytest.mark.journey
 async def test_a_machine_is_what_was_asked_for(driver: SandboxDriver, connection: Connection, key: Path) -> None:
     found = await reached(driver, connection, one_machine())
     machine = found.machines[0]
@@ -91,6 +92,7 @@ async def test_a_machine_is_what_was_asked_for(driver: SandboxDriver, connection
         assert await output(ssh, "sudo blockdev --getsize64 /dev/vdb") == str(64 << 20)
 
 
+@more
 async def test_a_password_opens_and_a_wrong_one_does_not(
     driver: SandboxDriver, connection: Connection, key: Path
 ) -> None:
@@ -102,6 +104,7 @@ async def test_a_password_opens_and_a_wrong_one_does_not(
             pass
 
 
+@more
 async def test_user_data_runs_once(driver: SandboxDriver, connection: Connection, key: Path, hands: Hands) -> None:
     wanted = one_machine(boot_data="#!/bin/sh\necho ran >>/var/tmp/ran\n")
     machine = (await reached(driver, connection, wanted)).machines[0]
@@ -115,6 +118,7 @@ async def test_user_data_runs_once(driver: SandboxDriver, connection: Connection
         assert await output(ssh, "cat /var/tmp/ran") == "ran"
 
 
+@pytest.mark.journey
 async def test_data_outlives_a_crash_and_a_heal(driver: SandboxDriver, connection: Connection, key: Path) -> None:
     wanted = one_machine()
     first = (await reached(driver, connection, wanted)).machines[0]
@@ -131,6 +135,7 @@ async def test_data_outlives_a_crash_and_a_heal(driver: SandboxDriver, connectio
         assert await output(ssh, "sudo mount /dev/vdb /mnt && cat /mnt/file") == "kept"
 
 
+@more
 async def test_a_volume_comes_to_a_running_machine_and_leaves_it(
     driver: SandboxDriver, connection: Connection, key: Path
 ) -> None:
@@ -149,6 +154,7 @@ async def test_a_volume_comes_to_a_running_machine_and_leaves_it(
         assert await output(ssh, "ls /dev/vd?") == "/dev/vdb"
 
 
+@more
 async def test_the_same_range_twice_gives_two_networks_that_do_not_meet(
     driver: SandboxDriver, connection: Connection
 ) -> None:
@@ -164,6 +170,7 @@ async def test_the_same_range_twice_gives_two_networks_that_do_not_meet(
     assert await reached(driver, connection, nothing("lab-other")) == Found()
 
 
+@more
 async def test_a_full_network_is_a_matter_of_quota(driver: SandboxDriver, connection: Connection) -> None:
     wanted = one_machine(cidr="10.11.13.0/29")  # five addresses for machines
     ports = [Port(id=f"lab-port-{number}", name="CP1", network=wanted.networks[0].id) for number in range(6)]
@@ -176,6 +183,7 @@ async def test_a_full_network_is_a_matter_of_quota(driver: SandboxDriver, connec
     assert refused.value.fault is VimFault.QUOTA
 
 
+@more
 async def test_a_missing_image_names_its_cure(driver: SandboxDriver, connection: Connection) -> None:
     wanted = one_machine()
     strange = msgspec.structs.replace(wanted.machines[0], image="windows")
@@ -184,6 +192,7 @@ async def test_a_missing_image_names_its_cure(driver: SandboxDriver, connection:
     assert refused.value.fault is VimFault.PERMANENT
 
 
+@more
 async def test_an_image_that_was_made_for_another_engine_is_imported_when_it_is_wanted(
     engines: Engines, connection: Connection, worker_id: str
 ) -> None:
@@ -200,6 +209,7 @@ async def test_an_image_that_was_made_for_another_engine_is_imported_when_it_is_
         shutil.rmtree(fresh.places.directory, ignore_errors=True)
 
 
+@more
 async def test_no_engine_names_its_cure(driver: SandboxDriver) -> None:
     nowhere = Connection(driver.vim_type, {"endpoint": "unix:///nowhere.sock"}, {}, {})
     with pytest.raises(VimError, match="slipway sandbox check") as refused:
@@ -207,6 +217,7 @@ async def test_no_engine_names_its_cure(driver: SandboxDriver) -> None:
     assert refused.value.fault is VimFault.PERMANENT
 
 
+@more
 @pytest.mark.parametrize("moment", ["create_container", "put", "start"])
 async def test_a_worker_killed_while_it_makes_a_machine_is_followed_by_another(
     driver: SandboxDriver, connection: Connection, engines: Engines, moment: str
@@ -221,6 +232,7 @@ async def test_a_worker_killed_while_it_makes_a_machine_is_followed_by_another(
     assert await reached(driver, connection, nothing(INSTANCE)) == Found()
 
 
+@pytest.mark.journey
 async def test_two_processes_with_one_step_make_one_machine(
     driver: SandboxDriver, connection: Connection, engines: Engines, hands: Hands
 ) -> None:
@@ -234,6 +246,7 @@ async def test_two_processes_with_one_step_make_one_machine(
     assert differences(await driver.find(connection, INSTANCE), wanted) == []
 
 
+@pytest.mark.journey
 async def test_nothing_stays_on_the_host(
     driver: SandboxDriver, connection: Connection, hands: Hands, engines: Engines
 ) -> None:
