@@ -17,7 +17,7 @@ import pytest
 LAB = Path(__file__).parent / "lab"
 GROUPS = {
     "crash": "kill -9 at each step boundary of each operation alone, on both databases; more lives with bad luck",
-    "postgresql": "on PostgreSQL, what `make test` tries on SQLite alone because its SQL is tested elsewhere; more requests to each route",
+    "postgresql": "on PostgreSQL what `make test` tries on SQLite alone; more requests to each route",
     "cluster": "whole lives of real clusters, with one master and with three",
     "upgrade": "a real cluster goes to the next version of Kubernetes",
     "sources": "real clusters from packages, from files, and by a script of the package",
