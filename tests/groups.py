@@ -15,9 +15,11 @@ from pathlib import Path
 import pytest
 
 LAB = Path(__file__).parent / "lab"
-GROUPS = {
+WITHOUT_MACHINES = {
     "crash": "kill -9 at each step boundary of each operation alone, on both databases; more lives with bad luck",
     "postgresql": "on PostgreSQL what `make test` tries on SQLite alone; more requests to each route",
+}
+ON_MACHINES = {
     "cluster": "whole lives of real clusters, with one master and with three",
     "upgrade": "a real cluster goes to the next version of Kubernetes",
     "sources": "real clusters from packages, from files, and by a script of the package",
@@ -25,6 +27,7 @@ GROUPS = {
     "sandbox": "the contract of VIM drivers and all else that real machines show, and the Kubernetes image",
     "demo": "make demo prints what the README shows",
 }
+GROUPS = WITHOUT_MACHINES | ON_MACHINES
 
 
 def main(asked: Sequence[str]) -> int:
@@ -44,9 +47,12 @@ def main(asked: Sequence[str]) -> int:
 
 
 def command(group: str) -> list[str]:
-    """One test at a time, as each may make as many machines as this host can bear."""
-    chosen = ["-m", f"group(name={group!r})", "tests/functional", "tests/lab"]
-    return [sys.executable, "-m", "pytest", "-v", "-n", "1", "--durations=0", "--durations-min=1", *chosen]
+    """On real machines one test at a time: each may make as many as this host can bear."""
+    spread = (
+        ["-n", "1", "tests/lab"] if group in ON_MACHINES else ["-n", "4", "--dist", "worksteal", "tests/functional"]
+    )
+    shown = ["-v", "--durations=0", "--durations-min=1"]
+    return [sys.executable, "-m", "pytest", *shown, "-m", f"group(name={group!r})", *spread]
 
 
 def group_of(item: pytest.Item) -> str | None:

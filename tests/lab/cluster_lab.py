@@ -70,14 +70,12 @@ class ClusterLab:
         """Slipway runs, and whatever a stage left behind half done is rolled back, or given up."""
         self.kill()
         self.start()
-        for operation in self.http.get(OPERATIONS).json():
-            if operation["operationState"] in AT_WORK:
-                operation = self.at_rest(operation["id"], 600)
-            if operation["operationState"] == "FAILED_TEMP":
-                self._send("POST", f"{OPERATIONS}/{operation['id']}/rollback", None)
-                operation = self.at_rest(operation["id"], 600)
-            if operation["operationState"] == "FAILED_TEMP":
-                self._send("POST", f"{OPERATIONS}/{operation['id']}/fail", None)
+        for found in self.http.get(OPERATIONS).json():
+            operation = self.at_rest(found["id"], 600)
+            for decision in ("rollback", "fail"):
+                if operation["operationState"] == "FAILED_TEMP":
+                    self.http.post(f"{OPERATIONS}/{found['id']}/{decision}")  # what can't be rolled back is given up
+                    operation = self.at_rest(found["id"], 600)
 
     def create(self) -> None:
         self.vnf = self._send("POST", INSTANCES, {"vnfdId": self.vnfd, "vnfInstanceName": "cluster"}).json()["id"]
