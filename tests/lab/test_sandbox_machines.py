@@ -27,7 +27,7 @@ from slipway.vim.sandbox.inventory import everything
 from slipway.vim.sandbox.places import Places, default_cache
 from tests.contract.clusters import differences, healed, nothing
 from tests.contract.plans import Context, hand, run_plan
-from tests.lab.conftest import clear
+from tests.lab.cluster_lab import clear
 
 more = pytest.mark.group(name="sandbox")
 
