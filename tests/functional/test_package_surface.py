@@ -55,6 +55,7 @@ def with_image() -> dict[str, bytes]:
     files[VNFD] = vnfd.encode()
     files["Files/image.qcow2"] = IMAGE
     files["Files/thing.bin"] = BINARY
+    files["Files/gr\u00f6\u00dfe.txt"] = b""
     files["vnf.mf"] = MANIFEST
     odd = "\nName: Files/thing.bin\nContent-Type: application/x-thing; \u00e4\n".encode()
     head, blank, rest = files[META].partition(b"\n\n")
@@ -263,9 +264,11 @@ async def test_all_artifacts_come_as_one_zip(world: World, content: str) -> None
         assert {name: archive.read(name) for name in archive.namelist()} == {
             SCRIPT: with_image()[SCRIPT],
             "Files/thing.bin": BINARY,
+            "Files/gr\u00f6\u00dfe.txt": b"",
         }
     part = await world.call("GET", f"{content}/artifacts", 206, headers={"Range": "bytes=10-19"})
     assert part.content == answer.content[10:20]
+    await world.call("GET", f"{content}/artifacts", 416, headers={"Range": f"bytes={len(answer.content)}-"})
     await world.call("GET", f"{content}/artifacts", 406, headers={"Accept": "application/json"})
 
 

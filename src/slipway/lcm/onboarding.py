@@ -35,7 +35,16 @@ from slipway.model.merge import bounded, merge_patch
 from slipway.model.package import OnboardingState, OperationalState, UsageState, VnfPackage
 from slipway.outside.guard import Guard
 from slipway.package.limits import DEFAULT_LIMITS, Limits
-from slipway.package.reader import Package, manifest_of, open_member, read_package, size_of, vnfd_of, zipped_members
+from slipway.package.reader import (
+    Package,
+    manifest_of,
+    open_member,
+    read_package,
+    size_of,
+    vnfd_of,
+    zipped_members,
+    zipped_size,
+)
 from slipway.package.signature import UnsignedPolicy
 from slipway.store import packages
 from slipway.store.database import Database, hold_project
@@ -181,9 +190,10 @@ class Onboarding:
                 f"The artifacts of VNF package {package_id} have {size} bytes together; at most {most} are sent at"
                 " once. Get them one by one (artifacts/{artifactPath}), or the whole package (package_content)."
             )
-        names = [one.artifact_path for one in inside]
-        file = await asyncio.to_thread(zipped_members, path, names, self._limits)
-        return ArtifactContent(lambda: file, file.seek(0, io.SEEK_END), "application/zip")
+        sizes = {one.artifact_path: one.size_bytes or 0 for one in inside}
+        return ArtifactContent(
+            partial(zipped_members, path, sizes, self._limits), zipped_size(sizes), "application/zip"
+        )
 
     async def artifact(self, package_id: str, name: str) -> ArtifactContent:
         """One file, if the record of the package names it."""
