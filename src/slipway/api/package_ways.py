@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Table
 
-from slipway.api.links import ONBOARDED_PACKAGES, PACKAGES, Links
+from slipway.api.links import ONBOARDED_PACKAGES, PACKAGES, Links, LinksOf
 from slipway.api.routing import BY_HANDLER, AnyRequest, caller_of
 from slipway.lcm.onboarding import Onboarding
 from slipway.store import tables
@@ -26,7 +27,7 @@ class Way:
     within: Table | str
     id_of: Callable[[AnyRequest], Awaitable[str]]
     only: tuple[Filter, ...]
-    links: Callable[[bytes | str], str]
+    links: LinksOf[Any]
 
 
 def by_id(links: Links) -> Way:
