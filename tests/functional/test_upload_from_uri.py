@@ -83,7 +83,7 @@ async def test_a_package_is_fetched_behind_the_answer(world: World, server: Pack
     await reached(server)
     assert (await shown(world, where))["onboardingState"] == "UPLOADING"
     await asked(world, where, server.url("/ok"), 409)
-    await world.call("PUT", f"{where}/package_content", 409, content=b"", headers={"Content-Type": "application/zip"})
+    await world.call("PUT", f"{where}/package_content", 409, content=b"x", headers={"Content-Type": "application/zip"})
     await world.call("DELETE", where, 409)
     server.go.set()
     package = await settled(world, where)
