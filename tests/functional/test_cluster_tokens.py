@@ -57,7 +57,7 @@ async def test_a_kubeconfig_of_a_cluster_that_does_not_answer_is_refused_with_th
         instance_id = await rig.cluster()
         machine = (await rig.machines(instance_id))["masterNode-0"]
         await rig.rig.slipway.simulated.break_machine(SIMULATED_VIM, machine)
-        with pytest.raises(VimError, match="No API server of the cluster is ready. Asked: masterNode-0") as refused:
+        with pytest.raises(VimError, match=r"No API server of the cluster is ready\. Asked: masterNode-0") as refused:
             await rig.rig.slipway.clusters.kubeconfig(instance_id)
         assert refused.value.fault is VimFault.TEMPORARY
 
