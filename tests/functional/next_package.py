@@ -13,6 +13,8 @@ from slipway.package.build import build_package
 from slipway.store import packages
 from tests.functional.rig import Rig, hooked
 
+NEXT_ID = "6b1a5d0e-3c52-4f0a-9d57-1f5c2c7d8e11"
+OTHER_ID = "6b1a5d0e-3c52-4f0a-9d57-1f5c2c7d8e12"
 _ID = re.compile(r"descriptor_id: (\S+)")
 
 
@@ -46,7 +48,7 @@ async def onboard_next(
 ) -> None:
     """`hooks` None: those that the sample has."""
     tree = next_package(sample, directory, vnfd_id, version=version, image=image, words=words or {})
-    package_id = f"package-{vnfd_id}"[:36]
+    package_id = f"package-{vnfd_id[-12:]}"
     built = build_package(tree, rig.slipway.settings.data_dir / "packages" / f"{package_id}.csar")
     descriptor = built.descriptor
     if hooks is not None:

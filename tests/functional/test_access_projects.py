@@ -15,7 +15,7 @@ from slipway.model.vim import SIMULATED
 from slipway.package.build import build_package
 from slipway.store import instances
 from slipway.store.database import Database
-from tests.functional.next_package import next_package
+from tests.functional.next_package import NEXT_ID, next_package
 from tests.functional.rig import SAMPLE
 from tests.functional.two_projects import ALL_PROJECTS, Projects, two_projects
 from tests.unit.api.world import LCM, PACKAGES, TOKEN
@@ -51,7 +51,7 @@ async def refused(projects: Projects, method: str, path: str, body: dict[str, An
 async def test_bodies_cant_use_what_others_have(projects: Projects, tmp_path: Path) -> None:
     things = projects.things
     csar = tmp_path / "next.csar"
-    build_package(next_package(SAMPLE, tmp_path, "only-in-blue", words={}), csar)
+    build_package(next_package(SAMPLE, tmp_path, NEXT_ID, words={}), csar)
     newer = await projects.onboard("operator", csar)
     await projects.onboard("stranger")
     await projects.add_vim("stranger", "red-sim", "sim://red", isDefault=True)
@@ -75,7 +75,7 @@ async def test_bodies_cant_use_what_others_have(projects: Projects, tmp_path: Pa
         plan = {"vnfInstanceId": waiting, "operation": "INSTANTIATE", "request": new}
         await refused(projects, "POST", "/slipway/v1/plans", plan, "request", "vimConnectionInfo", "vim", "vimId")
 
-    package = {"vnfdId": "only-in-blue"}
+    package = {"vnfdId": NEXT_ID}
     await refused(projects, "POST", f"{LCM}/vnf_instances/{standing}/change_vnfpkg", dict(package), "vnfdId")
     await refused(projects, "PATCH", f"{LCM}/vnf_instances/{standing}", dict(package), "vnfdId")
     await refused(projects, "PATCH", f"{V1}/vnf_instances/{standing}", dict(package), "vnfdId")

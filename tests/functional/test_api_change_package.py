@@ -9,7 +9,7 @@ import pytest
 
 from slipway.package.build import build_package
 from slipway.store.database import Database
-from tests.functional.next_package import next_package
+from tests.functional.next_package import NEXT_ID, next_package
 from tests.functional.rig import SAMPLE
 from tests.unit.api.world import BASE_URL, LCM, PACKAGES, World, a_world
 
@@ -24,17 +24,17 @@ async def test_a_vnf_changes_to_another_package_and_the_old_one_is_free(world: W
     instance_id = await world.instantiated()
     old = (await world.call("GET", PACKAGES, 200)).json()[0]
     csar = tmp_path / "next.csar"
-    build_package(next_package(SAMPLE, tmp_path, "the-next", words={}), csar)
+    build_package(next_package(SAMPLE, tmp_path, NEXT_ID, words={}), csar)
     new = await world.onboard(csar)
 
     link = (await world.show(instance_id))["_links"]["changeCurrentVnfPkg"]["href"]
     assert link == f"{BASE_URL}{LCM}/vnf_instances/{instance_id}/change_vnfpkg"
-    asked = {"vnfInstanceId": instance_id, "operation": "CHANGE_VNFPKG", "request": {"vnfdId": "the-next"}}
+    asked = {"vnfInstanceId": instance_id, "operation": "CHANGE_VNFPKG", "request": {"vnfdId": NEXT_ID}}
     assert (await world.call("POST", "/slipway/v1/plans", 200, json=asked)).json()["steps"] == []
-    operation = await world.run(instance_id, "change_vnfpkg", {"vnfdId": "the-next"})
+    operation = await world.run(instance_id, "change_vnfpkg", {"vnfdId": NEXT_ID})
 
     assert operation["operation"] == "CHANGE_VNFPKG"
-    changed = {"vnfdId": "the-next", "vnfdVersion": "2.0", "vnfSoftwareVersion": "2.0"}
+    changed = {"vnfdId": NEXT_ID, "vnfdVersion": "2.0", "vnfSoftwareVersion": "2.0"}
     assert operation["modificationsTriggeredByVnfPkgChange"] == changed
     assert "changedInfo" not in operation
     shown = await world.show(instance_id)

@@ -28,10 +28,10 @@ from slipway.model.requests import (
 from slipway.model.situation import Situation
 from slipway.store import packages
 from tests.functional.agreement import assert_agreement
-from tests.functional.next_package import onboard_next
+from tests.functional.next_package import NEXT_ID, onboard_next
 from tests.functional.rig import SAMPLE, Rig, rig_in, settings_in
 
-NEXT = "next"
+NEXT = NEXT_ID
 CHANGE = ChangePackageRequest(vnfd_id=NEXT)
 KIND = OperationType.CHANGE_VNFPKG
 
@@ -186,7 +186,7 @@ async def test_rolled_back_or_given_up_it_is_on_the_package_it_had(
                 "[simple, ha]": "[tiny, ha]",
                 "default: simple": "default: tiny",
             },
-            "the VNF has the flavour 'simple', and the VNFD 'next' only: tiny, ha",
+            f"the VNF has the flavour 'simple', and the VNFD '{NEXT}' only: tiny, ha",
         ),
         ({"workerNode": "minion"}, "no VDU 'workerNode', of which the VNF has machines; it has: masterNode, minion"),
         ({"max_scale_level: 10": "max_scale_level: 4"}, "levels 0 to 4 of aspect 'workers', and the VNF is at 5"),

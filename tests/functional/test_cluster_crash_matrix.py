@@ -27,7 +27,7 @@ from tests.databases import setting
 from tests.functional.cluster_crash_child import work_on_a_cluster
 from tests.functional.cluster_rig import CLUSTER, FORCEFUL, ClusterRig, back, cluster_rig, instantiate, out
 from tests.functional.lives import Place, one_life
-from tests.functional.next_package import onboard_next
+from tests.functional.next_package import NEXT_ID, onboard_next
 from tests.functional.rig import SIMULATED_VIM, settings_in
 
 LEASE = 0.4
@@ -70,8 +70,8 @@ def healing(*slots: str) -> Request:
 def upgrading(to: str) -> Request:
     async def given(rig: ClusterRig, instance_id: str) -> AnyRequest:
         settings = rig.rig.slipway.settings
-        await onboard_next(rig.rig, CLUSTER, settings.data_dir / "next", "next", image=to)
-        return ChangePackageRequest(vnfd_id="next")
+        await onboard_next(rig.rig, CLUSTER, settings.data_dir / "next", NEXT_ID, image=to)
+        return ChangePackageRequest(vnfd_id=NEXT_ID)
 
     return given
 
@@ -79,9 +79,9 @@ def upgrading(to: str) -> Request:
 def fetching(to: str) -> Request:
     async def given(rig: ClusterRig, instance_id: str) -> AnyRequest:
         settings = rig.rig.slipway.settings
-        await onboard_next(rig.rig, CLUSTER, settings.data_dir / "next", "next")
+        await onboard_next(rig.rig, CLUSTER, settings.data_dir / "next", NEXT_ID)
         named = {"k8s_cluster_installation_param": {"kubernetes_version": to}}
-        return ChangePackageRequest(vnfd_id="next", additional_params=named)
+        return ChangePackageRequest(vnfd_id=NEXT_ID, additional_params=named)
 
     return given
 

@@ -16,11 +16,11 @@ from slipway.model.requests import AnyRequest, ChangePackageRequest, HealRequest
 from slipway.vim.simulated import records
 from slipway.vim.simulated.rules import Rule, RuleKind
 from tests.functional.cluster_rig import CLUSTER, ClusterRig, cluster_rig, instantiate, out
-from tests.functional.next_package import onboard_next
+from tests.functional.next_package import NEXT_ID, onboard_next
 from tests.functional.rig import SIMULATED_VIM, settings_in
 
 QUICK = Limits(between=0.05, answer=2.0, confirm=0.05, silent=0.3, health=1.0, inside=0.2)
-CHANGE = ChangePackageRequest(vnfd_id="next")
+CHANGE = ChangePackageRequest(vnfd_id=NEXT_ID)
 
 
 class Fate:
@@ -96,7 +96,7 @@ async def test_the_only_master_is_not_waited_for_either(rig: ClusterRig, fate: F
 async def test_a_machine_that_dies_in_a_change_of_version_is_named(
     rig: ClusterRig, fate: Fate, step: str, tmp_path: Path
 ) -> None:
-    await onboard_next(rig.rig, CLUSTER, tmp_path, "next", image="1.34.4")
+    await onboard_next(rig.rig, CLUSTER, tmp_path, NEXT_ID, image="1.34.4")
     instance_id = await rig.cluster(kubernetes_version="1.33.13")
     fate.strikes("workerNode-0", "before", f"{step} workerNode-0")
     _, detail, tried = await failed_soon(rig, OperationType.CHANGE_VNFPKG, instance_id, CHANGE)

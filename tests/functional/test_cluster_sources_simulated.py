@@ -15,7 +15,7 @@ from slipway.model.errors import BadRequest
 from slipway.model.operation import OperationType, State
 from slipway.model.requests import ChangePackageRequest
 from tests.functional.cluster_rig import CLUSTER, ClusterRig, cluster_rig, instantiate, out
-from tests.functional.next_package import onboard_next
+from tests.functional.next_package import NEXT_ID, onboard_next
 from tests.functional.rig import settings_in
 
 VERSION = "1.33.13"
@@ -73,12 +73,12 @@ async def test_a_cluster_comes_to_the_version_that_another_source_brings(
     async with cluster_rig(settings_in(tmp_path / "data"), sample=package_with(before, tmp_path)) as rig:
         instance_id = await rig.cluster(masters, source=first, kubernetes_version=VERSION)
         with_files = package_with(after, tmp_path / "later")
-        await onboard_next(rig.rig, with_files, tmp_path, "next")
+        await onboard_next(rig.rig, with_files, tmp_path, NEXT_ID)
         given = {"k8s_cluster_installation_param": {"kubernetes_version": NEXT, "source": later}}
         await rig.completed(
             OperationType.CHANGE_VNFPKG,
             instance_id,
-            ChangePackageRequest(vnfd_id="next", additional_params=given),
+            ChangePackageRequest(vnfd_id=NEXT_ID, additional_params=given),
         )
         assert versions_of(rig) == {f"v{NEXT}"}
         await rig.completed(OperationType.SCALE, instance_id, out(1))
@@ -89,11 +89,11 @@ async def test_a_cluster_comes_to_the_version_that_another_source_brings(
 async def test_files_of_another_version_stop_an_upgrade_while_it_can_be_rolled_back(tmp_path: Path) -> None:
     async with cluster_rig(settings_in(tmp_path / "data"), sample=package_with(SMALL, tmp_path)) as rig:
         instance_id = await rig.cluster(1, source=files_of(SMALL), kubernetes_version=VERSION)
-        await onboard_next(rig.rig, package_with(NEXT_SMALL, tmp_path / "later"), tmp_path, "next")
+        await onboard_next(rig.rig, package_with(NEXT_SMALL, tmp_path / "later"), tmp_path, NEXT_ID)
         given: dict[str, dict[str, Any]] = {
             "k8s_cluster_installation_param": {"kubernetes_version": "1.34.4", "source": files_of(NEXT_SMALL)}
         }
-        request = ChangePackageRequest(vnfd_id="next", additional_params=given)
+        request = ChangePackageRequest(vnfd_id=NEXT_ID, additional_params=given)
         operation, detail = await rig.failed(OperationType.CHANGE_VNFPKG, instance_id, request)
         assert f"kubeadm is v{NEXT}, and v1.34.4 is wanted" in detail
         assert "name the files of Kubernetes 1.34.4 in source.files" in detail

@@ -17,12 +17,13 @@ from slipway.model.operation import OperationType, State
 from slipway.model.requests import ChangePackageRequest, HealRequest
 from slipway.vim.simulated.rules import Rule, RuleKind
 from tests.functional.cluster_rig import CLUSTER, ClusterRig, cluster_rig, out
-from tests.functional.next_package import onboard_next
+from tests.functional.next_package import NEXT_ID, OTHER_ID, onboard_next
 from tests.functional.rig import settings_in
 
 KIND = OperationType.CHANGE_VNFPKG
 OLD, NEW = "1.33.13", "1.34.4"
-NEXT = "next"
+NEXT = NEXT_ID
+HOOKLESS = "6b1a5d0e-3c52-4f0a-9d57-1f5c2c7d8e13"
 CHANGE = ChangePackageRequest(vnfd_id=NEXT)
 
 
@@ -107,13 +108,13 @@ async def test_versions_that_cant_follow_are_refused_before_anything_begins(rig:
         for ask in (lcm.begin, lcm.preview):
             with pytest.raises(BadRequest, match=f"kubernetes_version: .*{said}"):
                 await ask(KIND, instance_id, to(version))
-    await onboard_next(rig.rig, CLUSTER, tmp_path, "old", image="1.29.0")
+    await onboard_next(rig.rig, CLUSTER, tmp_path, OTHER_ID, image="1.29.0")
     with pytest.raises(Unprocessable, match=r"the image of masterNode has Kubernetes 1.29.0: .* is older; choose"):
-        await lcm.begin(KIND, instance_id, ChangePackageRequest(vnfd_id="old"))
+        await lcm.begin(KIND, instance_id, ChangePackageRequest(vnfd_id=OTHER_ID))
     hookless = {"          change_current_package_end: { implementation: kubernetes }\n": ""}
-    await onboard_next(rig.rig, CLUSTER, tmp_path, "hookless", image=NEW, words=hookless)
+    await onboard_next(rig.rig, CLUSTER, tmp_path, HOOKLESS, image=NEW, words=hookless)
     with pytest.raises(Unprocessable, match="has no hook change_current_package_end"):
-        await lcm.begin(KIND, instance_id, ChangePackageRequest(vnfd_id="hookless"))
+        await lcm.begin(KIND, instance_id, ChangePackageRequest(vnfd_id=HOOKLESS))
 
 
 async def test_a_machine_without_the_version_stops_it_while_it_can_be_rolled_back(rig: ClusterRig) -> None:

@@ -39,7 +39,7 @@ from tests.databases import setting
 from tests.functional.agreement import assert_agreement
 from tests.functional.crash_child import work
 from tests.functional.lives import forks
-from tests.functional.next_package import onboard_next
+from tests.functional.next_package import NEXT_ID, onboard_next
 from tests.functional.rig import SAMPLE, SIMULATED_VIM, Rig, rig_in, settings_in
 from tests.functional.scripted_package import scripted_tree
 from tests.functional.small_nfvo import GRANTS, SmallNfvo, a_grant, placed, small_nfvo, yes, yes_there
@@ -242,10 +242,10 @@ async def test_what_is_asked_for_another_package_and_that_its_images_are_its_own
     rig: Rig, nfvo: SmallNfvo, tmp_path: Path
 ) -> None:
     instance_id = await standing(rig)
-    await onboard_next(rig, SAMPLE, tmp_path, "next", hooks=())
+    await onboard_next(rig, SAMPLE, tmp_path, NEXT_ID, hooks=())
     nfvo.decide = yes
-    await completed(rig, OperationType.CHANGE_VNFPKG, instance_id, ChangePackageRequest(vnfd_id="next"))
-    assert (nfvo.requests[-1]["vnfdId"], nfvo.requests[-1]["dstVnfdId"]) == (rig.vnfd_id, "next")
+    await completed(rig, OperationType.CHANGE_VNFPKG, instance_id, ChangePackageRequest(vnfd_id=NEXT_ID))
+    assert (nfvo.requests[-1]["vnfdId"], nfvo.requests[-1]["dstVnfdId"]) == (rig.vnfd_id, NEXT_ID)
     assert [nfvo.resources(name) for name in LISTS] == [[], [], COMPUTES]
     assert {one.image for one in (await machines(rig, instance_id)).values()} == {"image-m", "image-w"}
     await completed(rig, OperationType.HEAL, instance_id, HealRequest())

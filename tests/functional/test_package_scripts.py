@@ -27,7 +27,7 @@ from slipway.package.build import build_package
 from slipway.settings import Settings
 from slipway.vim.simulated.rules import Rule, RuleKind
 from tests.databases import setting
-from tests.functional.next_package import next_package
+from tests.functional.next_package import NEXT_ID, next_package
 from tests.functional.rig import SIMULATED_VIM, Rig, rig_in, settings_in
 from tests.functional.scripted_package import SCRIPT, scripted_tree
 from tests.script_sandbox import needs_sandbox
@@ -38,7 +38,6 @@ CONTRACT = Path(__file__).parents[2] / "docs" / "contracts" / "mgmt.md"
 OPERATIONS = ("instantiate", "scale", "heal", "terminate", "modify_information")
 ALL_HOOKS = [f"{operation}_{edge}" for operation in OPERATIONS for edge in ("start", "end")]
 PASSWORD = "canary-password-for-the-script"
-NEXT = "5b4c2b52-9d0f-4bb1-8a1f-0f4f6f7f2f10"  # the VNFD of another package
 
 TELLING = """
 import json, os, sys
@@ -289,18 +288,18 @@ async def test_a_change_of_package_calls_the_scripts_of_the_new_one(tmp_path: Pa
     async with rig_in(settings_in(tmp_path), hooks=None, sample=tree) as rig:
         instance_id = await rig.create()
         await instantiated(rig, instance_id)
-        new = next_package(tree, tmp_path, NEXT, words={})
+        new = next_package(tree, tmp_path, NEXT_ID, words={})
         (new / "Scripts" / "only-here").write_text("")
         (new / SCRIPT).write_text(
             TELLING.replace('given["packageDirectory"]', 'given["packageDirectory"] + "/Scripts"')
         )
         assert (await uploaded(rig, new, tmp_path)).onboarding_state is OnboardingState.ONBOARDED
-        change = ChangePackageRequest(vnfd_id=NEXT)
+        change = ChangePackageRequest(vnfd_id=NEXT_ID)
         done = await rig.run(OperationType.CHANGE_VNFPKG, instance_id, change)
         assert done.operation_state is State.COMPLETED, done.error
         vnf = (await rig.instance(instance_id)).vnf
         assert vnf.metadata["change_current_package_end"]["package"] == ["hooks.py", "only-here"]
-        assert vnf.vnfd_id == NEXT
+        assert vnf.vnfd_id == NEXT_ID
 
 
 async def uploaded(rig: Rig, tree: Path, directory: Path) -> VnfPackage:

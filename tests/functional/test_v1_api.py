@@ -15,7 +15,7 @@ import pytest
 from slipway.api.application import make_app
 from slipway.package.build import build_package
 from slipway.store.database import Database
-from tests.functional.next_package import next_package
+from tests.functional.next_package import NEXT_ID, next_package
 from tests.functional.rig import SAMPLE
 from tests.unit.api.world import BASE_URL, LCM, PACKAGES, TOKEN, World, a_world
 
@@ -213,11 +213,11 @@ async def test_a_modification(v1: Caller, tmp_path: Path) -> None:
     await v1.ended(v1.begun(answer))
 
     csar = tmp_path / "next.csar"
-    build_package(next_package(SAMPLE, tmp_path, "the-next", words={}), csar)
+    build_package(next_package(SAMPLE, tmp_path, NEXT_ID, words={}), csar)
     package = await v1.world.onboard(csar)
     await v1.patch(instance_id, {"vnfPkgId": package["id"]})
     shown = await v1.show(instance_id)
-    assert (shown["vnfdId"], shown["vnfPkgId"]) == ("the-next", package["id"])
+    assert (shown["vnfdId"], shown["vnfPkgId"]) == (NEXT_ID, package["id"])
 
     one = f"{INSTANCES}/{instance_id}"
     connection = [{"id": "vim", "vimId": "sim", "vimType": "openstack", "extra": {"x": 1}}]

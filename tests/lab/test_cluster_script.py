@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.functional.next_package import next_package
+from tests.functional.next_package import NEXT_ID, next_package
 from tests.lab.cluster_lab import PARAMETERS, SAMPLE, ClusterLab, parameters
 
 SCRIPT = Path(__file__).with_name("node_script.sh")
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.group(name="sources")
 @pytest.fixture
 def scripted(tmp_path: Path, lab: ClusterLab) -> ClusterLab:
     """With a package that brings scripts of its own."""
-    tree = next_package(SAMPLE, tmp_path, "with-a-script", words=ONE_WORKER)
+    tree = next_package(SAMPLE, tmp_path, NEXT_ID, words=ONE_WORKER)
     (tree / "Scripts").mkdir()
     (tree / "Scripts" / "node.sh").write_bytes(SCRIPT.read_bytes())
     (tree / "Scripts" / "fails.sh").write_bytes(FAILS)

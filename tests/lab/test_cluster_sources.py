@@ -29,7 +29,7 @@ from slipway.vim.sandbox.image.kubernetes.oci import Image, layer_of, write_arch
 from slipway.vim.sandbox.image.kubernetes.versions import RELEASES, releases
 from slipway.vim.sandbox.image.kubernetes.workshop import Workshop
 from slipway.vim.sandbox.places import default_cache
-from tests.functional.next_package import next_package
+from tests.functional.next_package import NEXT_ID, OTHER_ID, next_package
 from tests.lab.cluster_lab import SAMPLE, ClusterLab, parameters
 from tests.lab.conftest import VERSIONS
 from tests.lab.file_server import PASSWORD, USER, Server, serving
@@ -74,7 +74,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory, lab: ClusterLab) -> Iterat
         subprocess.run([sys.executable, REPOSITORY_MAKER, version, web / name], check=True)
     pause = layer_of(tmp_path / "proof.zst", {"pause": workshop.built(programs.pause())})
     proof = Image("registry.slipway.test/proof:1", [pause], {"Entrypoint": ["/pause"]})
-    tree = next_package(SAMPLE, tmp_path, "from-elsewhere", words=ONE_WORKER)
+    tree = next_package(SAMPLE, tmp_path, NEXT_ID, words=ONE_WORKER)
     (tree / "Files").mkdir()
     (tree / "Files" / "key.asc").write_bytes((web / "apt" / "key.asc").read_bytes())
     (tree / "Files" / "kubeadm").write_bytes(found["kubeadm"].read_bytes())
@@ -83,7 +83,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory, lab: ClusterLab) -> Iterat
     (web / "kubelet").symlink_to(found["kubelet"])
     (web / "kubeadm").symlink_to(found["kubeadm"])
     others = programs_of_the_image(web)
-    later = next_package(SAMPLE, tmp_path, "from-elsewhere-later", words=ONE_WORKER)
+    later = next_package(SAMPLE, tmp_path, OTHER_ID, words=ONE_WORKER)
     (later / "Files").mkdir()
     (later / "Files" / "key.asc").write_bytes((web / "apt-next" / "key.asc").read_bytes())
     lab.vnfd, next_vnfd = lab.onboard(tree), lab.onboard(later)

@@ -9,7 +9,7 @@ import pytest
 
 from slipway.kube.nodes import kubelet_version
 from slipway.kube.waiting import deployment_available
-from tests.functional.next_package import next_package
+from tests.functional.next_package import NEXT_ID, next_package
 from tests.lab.cluster_lab import INSTANCES, SAMPLE, ClusterLab, budget, parameters, web, web_never_silent
 from tests.lab.conftest import VERSIONS
 from tests.lab.stages import needs
@@ -30,7 +30,7 @@ def test_built(lab: ClusterLab) -> None:
 
 @needs(test_built)
 def test_upgraded_while_the_web_answers(lab: ClusterLab, tmp_path: Path) -> None:
-    new = lab.onboard(next_package(SAMPLE, tmp_path, "the-next-package", image=NEW, words={}))
+    new = lab.onboard(next_package(SAMPLE, tmp_path, NEXT_ID, image=NEW, words={}))
     before = lab.machines()
     with web_never_silent(lab, "workerNode-0"):
         operation = lab.begin("change_vnfpkg", {"vnfdId": new})
