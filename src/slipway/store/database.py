@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Engine, ExceptionContext, create_engine, event, text
@@ -97,13 +98,17 @@ def _engine(url: URL, idle_seconds: float) -> Engine:
         pool_size=2 * READERS,
         pool_pre_ping=True,
         hide_parameters=True,
-        connect_args={
-            "connect_timeout": 10,
-            "options": f"-c idle_in_transaction_session_timeout={int(idle_seconds * 1000)}",
-        },
+        connect_args={"connect_timeout": 10},
     )
+    # Not among the connection's own options: PgBouncer refuses those.
+    event.listen(engine, "connect", partial(_end_when_idle, milliseconds=int(idle_seconds * 1000)))
     event.listen(engine, "handle_error", _session_ended)
     return engine
+
+
+def _end_when_idle(connection: Any, record: Any, milliseconds: int) -> None:
+    connection.execute(f"SET idle_in_transaction_session_timeout = {milliseconds}")
+    connection.commit()
 
 
 def _session_ended(context: ExceptionContext) -> Exception | None:
