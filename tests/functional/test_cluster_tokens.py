@@ -13,7 +13,7 @@ import yaml
 
 from slipway.lcm.clusters import vim_id_of
 from slipway.lcm.vim_choice import in_clear
-from slipway.model.errors import VimError, VimFault
+from slipway.model.errors import NotFound, VimError, VimFault
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.operation import OperationType, State
 from slipway.model.vim import Vim
@@ -50,6 +50,12 @@ async def test_each_kubeconfig_has_a_token_of_its_own_that_ends_soon(tmp_path: P
         assert timedelta(hours=11.9) < first.expires - datetime.now(UTC) <= HALF_A_DAY
         short = await clusters.kubeconfig(instance_id, timedelta(minutes=10))
         assert short.expires - datetime.now(UTC) <= timedelta(minutes=10)
+
+
+async def test_there_is_no_kubeconfig_of_an_instance_that_is_not_there(tmp_path: Path) -> None:
+    async with cluster_rig(settings_in(tmp_path), working=False) as rig:
+        with pytest.raises(NotFound, match="no-uuid"):
+            await rig.rig.slipway.clusters.kubeconfig("no-uuid")
 
 
 async def test_a_kubeconfig_of_a_cluster_that_does_not_answer_is_refused_with_the_reason(tmp_path: Path) -> None:

@@ -51,8 +51,8 @@ class StandingClusters:
 
     async def kubeconfig(self, instance_id: str, lifetime: timedelta = FETCHED) -> Kubeconfig:
         """With the cluster's own address, its CA, and a token that is made for it and ends."""
+        await self._cluster(instance_id)  # NotFound, before an id is computed from one that may be no UUID
         vim = VimConnectionInfo(vim_id=vim_id_of(instance_id))
-        await self._cluster(instance_id)
         try:
             found = await self._database.read(in_clear, self._vault, vim, instance_id)
         except NotFound:
