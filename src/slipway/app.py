@@ -164,7 +164,6 @@ def assemble(
             lifecycle,
             drivers,
             management,
-            actions,
             bell=worker,
             secret_names=names,
             watch=telemetry,

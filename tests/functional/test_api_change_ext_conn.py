@@ -28,7 +28,7 @@ async def test_connection_points_move_and_the_operation_tells_it(world: World) -
     body = {"extVirtualLinks": [LINK]}
     asked = {"vnfInstanceId": instance_id, "operation": "CHANGE_EXT_CONN", "request": body}
     steps = (await world.call("POST", "/slipway/v1/plans", 200, json=asked)).json()["steps"]
-    assert {step["node"] for step in steps} == {"workerNode-0", "workerNode-1"}
+    assert {node for step in steps for node in step["nodes"]} == {"workerNode-0", "workerNode-1"}
     operation = await world.run(instance_id, "change_ext_conn", body)
 
     anything = {"workerNode_CP1": {"cpProtocolData": [{"layerProtocol": "IP_OVER_ETHERNET"}]}}

@@ -37,7 +37,7 @@ async def test_a_failure_names_the_node_and_offers_a_way_out(world: World) -> No
     assert "workerNode-1" in operation["error"]["detail"]
     assert set(operation["_links"]) == {"self", "vnfInstance", "retry", "rollback", "fail"}
     steps = (await world.call("GET", f"/slipway/v1/operations/{operation['id']}/steps", 200)).json()["steps"]
-    assert [step["node"] for step in steps if step["state"] == "FAILED"] == ["workerNode-1"]
+    assert [step["nodes"] for step in steps if step["state"] == "FAILED"] == [["workerNode-1"]]
     refused = await world.call(
         "POST", f"{LCM}/vnf_instances/{instance_id}/instantiate", 409, json={"flavourId": "simple"}
     )

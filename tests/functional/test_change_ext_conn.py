@@ -224,4 +224,4 @@ async def test_what_cant_be_is_refused_and_nothing_is_begun(rig: Rig) -> None:
         with pytest.raises(BadRequest, match="no connection point 'nobody'"):
             await ask(KIND, instance_id, to(link("l2", "net-2", point="nobody")))
     preview = await rig.slipway.lcm.preview(KIND, instance_id, to(link("l2", "net-2")))
-    assert [step.node for step in preview.steps] == [None, FIRST, SECOND, FIRST, SECOND, None]
+    assert [step.nodes for step in preview.steps] == [(), (FIRST,), (SECOND,), (FIRST,), (SECOND,), ()]

@@ -11,6 +11,7 @@ import pytest
 
 from slipway.model.action import Action, StepContext
 from slipway.model.errors import BadRequest, Conflict, RequestError, StepError, Unprocessable
+from slipway.model.hooks import EDGES, Edges, HookPlan
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.machine import Outcome
 from slipway.model.operation import OperationType, State
@@ -56,9 +57,12 @@ class Gate:
     def check(self, situation: Situation) -> None:
         pass
 
-    def plan(self, hook: str, situation: Situation) -> Plan:
-        self.heard.append(hook)
-        return Plan.of(Step(id=hook, action="gate.pass"))
+    def plan(self, operation: str, edges: Edges, situation: Situation) -> HookPlan:
+        self.heard += [f"{operation}_{edge}" for edge in EDGES if edge in edges]
+        start, end = (
+            Plan.of(Step(id=f"{operation}_{edge}", action="gate.pass")) if edge in edges else Plan() for edge in EDGES
+        )
+        return HookPlan(start, end)
 
     async def run(self, args: Nothing, context: StepContext) -> Outcome:
         if self.shut:

@@ -160,7 +160,7 @@ async def test_two_masters_are_healed_one_after_the_other(rig: ClusterRig) -> No
     await rig.check(instance_id)
     journal = {record.id: record for record in await rig.rig.journal(operation.id)}
     first, second = sorted((journal[f"leave etcd {slot}"] for slot in ("masterNode-0", "masterNode-2")), key=began)
-    assert began(second) >= ended(journal[f"ready {first.node}"])
+    assert began(second) >= ended(journal[f"ready {first.nodes[0]}"])
 
 
 def began(record: StepRecord) -> float:
@@ -209,8 +209,8 @@ async def test_a_host_that_lets_nobody_in_is_named(rig: ClusterRig, fault: VimFa
     assert "prepare workerNode-1" in detail
     assert ": root@10." in detail
     assert said in detail
-    failed = Counter(record.node for record in await rig.rig.journal(operation.id) if record.error)
-    assert set(failed) == {"workerNode-1"}
+    failed = Counter(record.nodes for record in await rig.rig.journal(operation.id) if record.error)
+    assert set(failed) == {("workerNode-1",)}
 
 
 async def test_a_parameter_that_does_nothing_yet_is_refused_before_anything_is_made(rig: ClusterRig) -> None:

@@ -163,8 +163,7 @@ async def prepare_rollback(rig: Rig, flow: Flow, instance_id: str, touched: list
     await rig.slipway.simulated.clear(SIMULATED_VIM)
     if rig.slipway.worker:
         await rig.slipway.worker.leave(grace=5)
-    actions = rig.slipway.drivers.actions()
-    await rig.slipway.database.write(decisions.roll_back, failed.id, actions)
+    await rig.slipway.database.write(decisions.roll_back, failed.id)
     return Prepared(rig.slipway.settings, instance_id, failed.id, boundaries(touched, planning=False))
 
 

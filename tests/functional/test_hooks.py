@@ -11,6 +11,7 @@ from sqlalchemy import select
 
 from slipway.model.action import Action, StepContext
 from slipway.model.errors import StepError, Unprocessable
+from slipway.model.hooks import EDGES, Edges, HookPlan
 from slipway.model.machine import Outcome
 from slipway.model.operation import OperationType, State
 from slipway.model.plan import Plan, Step
@@ -58,7 +59,11 @@ class Probe:
     def actions(self) -> tuple[Action[Any], ...]:
         return (Action("probe.greet", Greet, self.greet, self.part, attempts=1),)
 
-    def plan(self, hook: str, situation: Situation) -> Plan:
+    def plan(self, operation: str, edges: Edges, situation: Situation) -> HookPlan:
+        start, end = (self._at(f"{operation}_{edge}", situation) if edge in edges else Plan() for edge in EDGES)
+        return HookPlan(start, end)
+
+    def _at(self, hook: str, situation: Situation) -> Plan:
         assert situation.wanted is not None
         before = {machine.id: machine.name for machine in situation.found.machines}
         after = {machine.id: machine.name for machine in situation.wanted.machines}
@@ -76,7 +81,7 @@ class Probe:
                     id=f"{hook} {name}",
                     action="probe.greet",
                     args={"machine": id_, "name": name, "password": password},
-                    node=name,
+                    nodes=(name,),
                 )
                 for id_, name in chosen.items()
             )

@@ -35,7 +35,7 @@ class PlanRequest(Request, frozen=True, kw_only=True):
 class StepView(msgspec.Struct, rename="camel", kw_only=True):
     id: str
     action: str
-    node: str | None
+    nodes: tuple[str, ...]
     after: tuple[str, ...]
     effects: tuple[Effect, ...]
 
@@ -94,7 +94,7 @@ class Plans:
             vnf_instance_id=body.vnf_instance_id,
             operation=body.operation,
             steps=tuple(
-                StepView(id=step.id, action=step.action, node=step.node, after=step.after, effects=step.effects)
+                StepView(id=step.id, action=step.action, nodes=step.nodes, after=step.after, effects=step.effects)
                 for step in plan.steps
             ),
             make=effects[Verb.MAKE],
@@ -129,7 +129,7 @@ def _view(record: StepRecord) -> ProgressView:
     return ProgressView(
         id=record.id,
         action=record.action,
-        node=record.node,
+        nodes=record.nodes,
         after=record.after,
         effects=record.effects,
         state=record.state.value,

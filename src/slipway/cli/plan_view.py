@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from slipway.cli.output import Output, clean, text
+from slipway.cli.step_view import on_nodes
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -51,9 +52,8 @@ def _view(plan: dict[str, Any]) -> RenderableType:
 
 def _add_step(branch: Any, step: dict[str, Any]) -> None:
     line = text(step["id"])
-    node = clean(step.get("node"))
-    if node and node not in line.plain:
-        line.append(f"  on {node}", "dim")
+    if where := on_nodes(step, line.plain):
+        line.append(f"  {where}", "dim")
     leaf = branch.add(line)
     for effect in step.get("effects") or ():
         sign, style = SIGNS.get(effect.get("verb"), ("*", ""))

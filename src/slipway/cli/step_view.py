@@ -24,15 +24,24 @@ MARKS = {
 URGENCY = ("FAILED", "UNDO_FAILED", "RUNNING", "UNDOING", "DONE", "UNDONE", "WAITING")
 BUSY = frozenset({"RUNNING", "UNDOING"})
 HEADROOM = 4
+NODES_SHOWN = 3
+
+
+def on_nodes(step: dict[str, Any], said: str) -> str:
+    """The nodes that a step touches, unless its name says it already."""
+    nodes = [clean(node) for node in step.get("nodes") or ()]
+    if not nodes or (len(nodes) == 1 and nodes[0] in said):
+        return ""
+    more = f" and {len(nodes) - NODES_SHOWN} more" if len(nodes) > NODES_SHOWN else ""
+    return f"on {', '.join(nodes[:NODES_SHOWN])}{more}"
 
 
 def line(step: dict[str, Any], seconds: float | None = None) -> str:
     """✓ make machine workerNode-2  0.4 s"""
     mark, _ = MARKS.get(step["state"], ("?", ""))
     parts = [f"{mark} {clean(step['id'])}"]
-    node = clean(step.get("node"))
-    if node and node not in parts[0]:
-        parts.append(f"on {node}")
+    if where := on_nodes(step, parts[0]):
+        parts.append(where)
     seconds = step.get("durationSeconds") if seconds is None else seconds
     if seconds is not None:
         parts.append(f"{seconds:.1f} s")

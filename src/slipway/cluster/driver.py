@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import Any
 
 from slipway.cluster import plans, upgrade
@@ -21,8 +22,8 @@ from slipway.cluster.unsupported import refuse_unsupported
 from slipway.model.action import Action
 from slipway.model.connectivity import connected, links_of, moved_points
 from slipway.model.errors import BadRequest, RequestError, Unprocessable
+from slipway.model.hooks import Edges, HookPlan
 from slipway.model.instance import InstantiatedVnfInfo
-from slipway.model.plan import Plan
 from slipway.model.requests import (
     ChangeExtConnRequest,
     ChangePackageRequest,
@@ -73,40 +74,39 @@ class KubernetesDriver:
             return None
         return f"{PATH}.vim_name", parameters_of(situation).vim_name_for(situation.instance.vnf.id)
 
-    def plan(self, hook: str, situation: Situation) -> Plan:
-        if hook.startswith("terminate_"):
-            once = "terminate_start" if "terminate_start" in situation.flavour.hooks else "terminate_end"
-            return _unregistered(situation, hook) if hook == once else Plan()
+    def plan(self, operation: str, edges: Edges, situation: Situation) -> HookPlan:
+        if operation == "terminate":
+            return _unregistered(situation, edges)
         planner = {
-            "instantiate_end": plans.new_cluster,
-            "scale_start": plans.goodbyes,
-            "scale_end": plans.arrivals,
-            "heal_start": _heal_start,
-            "heal_end": _heal_end,
-            upgrade.HOOK: upgrade.upgraded,
-        }.get(hook)
+            "instantiate": _instantiate,
+            "scale": plans.scaled,
+            "heal": _heal,
+            "change_current_package": upgrade.upgraded,
+        }.get(operation)
         if planner is None:
-            return Plan()
+            return HookPlan()
         roster = roster_of(situation)
         _check_quorum(roster)
-        return scripted(with_helm(planner(roster), roster), roster)
+        hooked = planner(roster, edges)
+        return dataclasses.replace(hooked, end=scripted(with_helm(hooked.end, roster), roster))
 
 
-def _unregistered(situation: Situation, hook: str) -> Plan:
+def _unregistered(situation: Situation, edges: Edges) -> HookPlan:
     """A termination is never refused: without words about its nodes the cluster is not asked to remove its account."""
+    if "start" not in edges:
+        return HookPlan(end=plans.unregistered(situation.instance.vnf.id, None))
     site = None
-    if hook == "terminate_start":
-        with contextlib.suppress(RequestError):
-            site, _ = nodes_of(situation)
-    return plans.unregistered(situation.instance.vnf.id, site if site and site.masters else None)
+    with contextlib.suppress(RequestError):
+        site, _ = nodes_of(situation)
+    return HookPlan(start=plans.unregistered(situation.instance.vnf.id, site if site and site.masters else None))
 
 
-def _heal_start(roster: Roster) -> Plan:
-    return Plan() if _is_whole(roster) else plans.heal_goodbyes(roster)
+def _instantiate(roster: Roster, edges: Edges) -> HookPlan:
+    return HookPlan(end=plans.new_cluster(roster)) if "end" in edges else HookPlan()
 
 
-def _heal_end(roster: Roster) -> Plan:
-    return plans.new_cluster(roster) if _is_whole(roster) else plans.heal_arrivals(roster)
+def _heal(roster: Roster, edges: Edges) -> HookPlan:
+    return _instantiate(roster, edges) if _is_whole(roster) else plans.healed(roster, edges)
 
 
 def _is_whole(roster: Roster) -> bool:

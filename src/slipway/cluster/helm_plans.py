@@ -21,7 +21,7 @@ def with_helm(plan: Plan, roster: Roster) -> Plan:
     setup: dict[str, Any] = next(
         (one.args.get("setup", {}) for one in plan.steps if one.action == action_name(Prepare)), {}
     )
-    ready = {one.node: one.id for one in plan.steps if one.action == action_name(Ready)}
+    ready = {node: one.id for one in plan.steps if one.action == action_name(Ready) for node in one.nodes}
     site = roster.site(masters(roster.after))
     added = [
         step(f"helm {node.slot}", Helm(node=node, site=site, given=_said(given), path=path, setup=setup),

@@ -11,13 +11,15 @@ import msgspec
 from slipway.cluster.roster import Nodes, Roster
 from slipway.cluster.site import Arguments, Node, Site
 from slipway.cluster.steps.actions import action_name
-from slipway.cluster.steps.arguments import Drain, Permit
+from slipway.cluster.steps.arguments import Drain, Leave, Permit, Unregister, Upgrade
 from slipway.model.plan import Effect, Step, Verb
 
 T = TypeVar("T")
 
 # Of the workers that an operation takes out of service, this part at a time: the pods of the others need room.
 AT_ONCE = 1 / 3
+# What can't be taken back once it has begun: an etcd member that left, a configuration of a newer version.
+IRREVERSIBLE = (Unregister, Leave, Upgrade)
 DRAIN_MARGIN = 120.0  # seconds a drain's step may take beyond the time that pods have
 
 
@@ -31,10 +33,15 @@ def step(
     timeout: float | None = None,
 ) -> Step:
     plain = msgspec.json.decode(msgspec.json.encode(args))  # as the journal will give it back
-    action = action_name(type(args))
-    slot = node.slot if node else None
     return Step(
-        id=step_id, action=action, args=plain, node=slot, timeout=timeout, after=tuple(after), effects=tuple(effects)
+        id=step_id,
+        action=action_name(type(args)),
+        args=plain,
+        nodes=(node.slot,) if node else (),
+        timeout=timeout,
+        after=tuple(after),
+        effects=tuple(effects),
+        irreversible=isinstance(args, IRREVERSIBLE),
     )
 
 

@@ -6,7 +6,7 @@ those that are healed leave and come back one by one, so that etcd keeps its quo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from slipway.cluster.parameters import NAME
 from slipway.cluster.planning import batches, drain_id, drained, pairs, permit_id, permitted, step
@@ -25,6 +25,7 @@ from slipway.cluster.steps.arguments import (
     Smoke,
     Unregister,
 )
+from slipway.model.hooks import Batch, Edges, HookPlan, Lane
 from slipway.model.merge import merge_patch
 from slipway.model.plan import Effect, Plan, Step, Verb
 from slipway.model.requests import InstantiateRequest, ModifyRequest
@@ -57,7 +58,40 @@ def new_cluster(roster: Roster) -> Plan:
     )
 
 
-def goodbyes(roster: Roster) -> Plan:
+def scaled(roster: Roster, edges: Edges) -> HookPlan:
+    """Evacuate before the VIM takes machines away; forget them and let others join after it made its changes."""
+    return HookPlan(
+        start=_departures(roster) if "start" in edges else Plan(),
+        end=_arrivals(roster) if "end" in edges else _all_forgotten(roster),
+    )
+
+
+def healed(roster: Roster, edges: Edges) -> HookPlan:
+    """Nodes leave, are made anew and come back: masters one by one, workers a third at a time."""
+    return HookPlan(
+        start=_heal_departures(roster) if "start" in edges else Plan(),
+        end=_heal_arrivals(roster) if "end" in edges else _all_forgotten(roster),
+        lanes=_heal_lanes(roster, _back if "end" in edges else _forget),
+    )
+
+
+def _all_forgotten(roster: Roster) -> Plan:
+    """What is left of nodes whose machines are gone, where no other hook would care for it."""
+    site = roster.site(masters(roster.staying))
+    return Plan.of(*(_forgotten(node, site) for node in roster.leaving))
+
+
+def _heal_lanes(roster: Roster, back: Callable[[Node], str]) -> tuple[Lane, ...]:
+    others = batches(workers(roster.leaving), len(workers(roster.after)))
+    turns = ([(node,) for node in roster.healed_masters], others)
+    return tuple(tuple(_batch(nodes, back) for nodes in lane) for lane in turns)
+
+
+def _batch(nodes: Nodes, back: Callable[[Node], str]) -> Batch:
+    return Batch(tuple(node.slot for node in nodes), tuple(back(node) for node in nodes))
+
+
+def _departures(roster: Roster) -> Plan:
     """Before machines go for good: their pods move, masters leave etcd."""
     site = roster.site(masters(roster.staying))
     steps = [drained(roster, node, site) for node in workers(roster.leaving)]
@@ -66,7 +100,7 @@ def goodbyes(roster: Roster) -> Plan:
     return Plan.of(*steps)
 
 
-def arrivals(roster: Roster) -> Plan:
+def _arrivals(roster: Roster) -> Plan:
     """After machines went and came: nobody remembers the former, and the latter join."""
     site = roster.site(masters(roster.staying))
     new = masters(roster.coming)
@@ -83,19 +117,16 @@ def arrivals(roster: Roster) -> Plan:
     )
 
 
-def heal_goodbyes(roster: Roster) -> Plan:
-    """As `goodbyes`, in turns: the next one leaves when the one before is back."""
+def _heal_departures(roster: Roster) -> Plan:
+    """As `_departures`, without an order among the nodes: they go in batches."""
     site = roster.site(masters(roster.staying))
-    steps: list[Step] = []
-    for before, node in pairs(roster.healed_masters):
-        steps += _departure(roster, node, site, after=[_back(before)] if before else [])
-    for former, batch in pairs(batches(workers(roster.leaving), len(workers(roster.after)))):
-        back = [_back(node) for node in former or ()]
-        steps += [drained(roster, node, site, after=back) for node in batch]
+    steps = [drained(roster, node, site) for node in workers(roster.leaving)]
+    for node in roster.healed_masters:
+        steps += _departure(roster, node, site, after=[])
     return Plan.of(*steps)
 
 
-def heal_arrivals(roster: Roster) -> Plan:
+def _heal_arrivals(roster: Roster) -> Plan:
     """Each healed node forgets who it was, and joins again. What a balancer knows of its master is written anew."""
     site = roster.site(masters(roster.staying))
     new = {node.slot: node for node in roster.coming}

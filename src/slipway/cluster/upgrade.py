@@ -23,6 +23,7 @@ from slipway.cluster.site import Node, Site
 from slipway.cluster.steps.arguments import Examine, Fetch, Record, Restart, Smoke, Uncordon, Upgrade
 from slipway.cluster.versions import Version, refuse_upgrade, version
 from slipway.model.errors import BadRequest, RequestError, Unprocessable
+from slipway.model.hooks import Edges, HookPlan
 from slipway.model.plan import Effect, Plan, Step, Verb
 from slipway.model.requests import ChangePackageRequest
 from slipway.model.situation import Situation
@@ -31,10 +32,10 @@ HOOK = "change_current_package_end"
 RECORD = "record the version"
 
 
-def upgraded(roster: Roster) -> Plan:
+def upgraded(roster: Roster, edges: Edges) -> HookPlan:
     new = wanted_version(roster.situation)
-    if new is None:
-        return Plan()
+    if new is None or "end" not in edges:
+        return HookPlan()
     control = masters(roster.after)
     site = msgspec.structs.replace(roster.site(control), version=str(new))
     source = roster.parameters.source.kind
@@ -50,7 +51,7 @@ def upgraded(roster: Roster) -> Plan:
         steps.append(step(SMOKE, Smoke(site=site, nodes=roster.after), after=before))
         before = [SMOKE]
     changed = [Effect(Verb.CHANGE, "cluster", f"{site.name} to Kubernetes {new}")]
-    return Plan.of(*steps, step(RECORD, Record(site=site), after=before, effects=changed))
+    return HookPlan(end=Plan.of(*steps, step(RECORD, Record(site=site), after=before, effects=changed)))
 
 
 def wanted_version(situation: Situation) -> Version | None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from sqlalchemy import Connection
 
 from slipway.engine.seam import Lifecycle
-from slipway.model.action import Action
 from slipway.model.errors import Conflict
 from slipway.model.journal import UNTOUCHED, StepRecord
 from slipway.model.operation import RUNNING, CancelMode, Event, Operation, after, entered
@@ -23,11 +19,11 @@ def retry(connection: Connection, operation_id: str) -> Operation:
     return operation
 
 
-def roll_back(connection: Connection, operation_id: str, actions: Mapping[str, Action[Any]]) -> Operation:
+def roll_back(connection: Connection, operation_id: str) -> Operation:
     """Undo what was done, newest first, unless something was done that can't be undone."""
     operation = _decided(connection, operation_id, Event.ROLLBACK)
     for record in steps.journal(connection, operation_id):
-        if record.state not in UNTOUCHED and actions[record.action].irreversible:
+        if record.irreversible and record.state not in UNTOUCHED:
             raise Conflict(
                 f"Operation {operation_id} can't be rolled back: step '{record.id}' began and can't be undone. "
                 "Retry it to go on, or fail it."

@@ -224,7 +224,7 @@ class Interpreter:
     def failure(self) -> str:
         """All that went wrong, for a person: which steps, on which nodes, what came back. The same cause once."""
         broken = {r.id: r for r in self.journal if r.error and r.state is not StepState.DONE}
-        groups = grouped(Failure(r.id, f"{r.state}: {r.error}", r.node) for r in broken.values())
+        groups = grouped(Failure(r.id, f"{r.state}: {r.error}", r.nodes[0] if len(r.nodes) == 1 else None) for r in broken.values())
         told = [_told_together([broken[failure.who] for failure in group]) for group in groups[:MOST_CAUSES]]
         more = sum(len(group) for group in groups[MOST_CAUSES:])
         return " ".join([*told, *([f"And {more} more steps."] if more else [])])
@@ -233,10 +233,14 @@ class Interpreter:
 def _told_together(records: Sequence[StepRecord]) -> str:
     """Steps that failed alike: the first one's own words, and where else."""
     first, *others = records
-    where = f" on {first.node}" if first.node else ""
+    where = f" on {listed(first.nodes)}" if first.nodes else ""
     undoing = "Undoing step" if first.state is StepState.UNDO_FAILED else "Step"
     told = f"{undoing} '{first.id}'{where} failed (attempt {first.attempt}): {first.error}"
-    return f"{told} The same on {listed(other.node or repr(other.id) for other in others)}." if others else told
+    return f"{told} The same on {listed(_where(other) for other in others)}." if others else told
+
+
+def _where(record: StepRecord) -> str:
+    return listed(record.nodes) if record.nodes else repr(record.id)
 
 
 async def _nothing_to_undo(args: Any, context: StepContext) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, Protocol
 
 import msgspec
@@ -17,7 +17,6 @@ from slipway.lcm.operations import OPERATIONS
 from slipway.lcm.vim_choice import check_named, checked, chosen_before, chosen_for_new
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.access import DEFAULT_PROJECT
-from slipway.model.action import Action
 from slipway.model.clock import utcnow
 from slipway.model.errors import Conflict, PreconditionFailed
 from slipway.model.instance import Instance, InstantiationState, VimConnectionInfo, VnfInstance
@@ -53,7 +52,6 @@ class Lcm:
         lifecycle: RecordedLifecycle,
         drivers: Drivers,
         management: ManagementDrivers,
-        actions: Mapping[str, Action[Any]],
         *,
         bell: Bell | None = None,
         secret_names: tuple[str, ...] = (),
@@ -64,7 +62,6 @@ class Lcm:
         self._lifecycle = lifecycle
         self._drivers = drivers
         self._management = management
-        self._actions = actions
         self._bell = bell
         self._secret_names = secret_names
         self._watch = watch or Unwatched()
@@ -102,7 +99,7 @@ class Lcm:
         return self._entered(await self._decide(decisions.retry, operation_id))
 
     async def roll_back(self, operation_id: str) -> Operation:
-        return self._entered(await self._decide(decisions.roll_back, operation_id, self._actions))
+        return self._entered(await self._decide(decisions.roll_back, operation_id))
 
     async def fail(self, operation_id: str) -> Operation:
         return self._entered(await self._decide(decisions.fail, operation_id, self._lifecycle))

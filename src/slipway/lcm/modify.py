@@ -49,10 +49,8 @@ def hooks(situation: Situation, management: ManagementDrivers) -> Plan:
     """Where nothing runs, nobody has to be told."""
     if situation.instance.vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED:
         return Plan()
-    return Plan.chain(
-        management.plan("modify_information_start", situation),
-        management.plan("modify_information_end", situation),
-    )
+    hooked = management.plan("modify_information", situation)
+    return Plan.chain(hooked.start, hooked.end)
 
 
 def complete(situation: Situation, request: ModifyRequest) -> VnfInstance:

@@ -41,11 +41,7 @@ def hooked(situation: Situation, wanted: Wanted, name: str, driver: VimDriver, m
     """The VIM's work between the VNFD's hooks, which know what it will lead to."""
     wanted = granted(situation, wanted)
     ahead = dataclasses.replace(situation, wanted=wanted)
-    return woven(
-        management.plan(f"{name}_start", ahead),
-        driver.steps_towards(wanted, situation.found),
-        management.plan(f"{name}_end", ahead),
-    )
+    return woven(management.plan(name, ahead), driver.steps_towards(wanted, situation.found))
 
 
 def made_from(vnf: VnfInstance, descriptor: Descriptor) -> VnfInstance:

@@ -1,65 +1,67 @@
 """The VNFD's hooks and the VIM's work as one plan, in which no node waits for another without need.
 
-A hook's step for a node comes before, or after, what the VIM does to that node. A step for no node in particular comes
-before, or after, everything. Whatever order there is beyond that, the steps name themselves: also across the three
-parts, as in a heal of masters one by one.
+A hook's step for a node comes before, or after, everything that the VIM does to that node. A hook's step for no node in
+particular comes before, or after, everything. Nodes of a batch are touched when those of the batch before are back.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
 
 from msgspec.structs import replace
 
+from slipway.model.hooks import HookPlan, Lane
 from slipway.model.plan import Plan, Step
 
-Ends = tuple[str, ...]
+Ids = tuple[str, ...]
 
 
-def woven(start: Plan, work: Plan, end: Plan) -> Plan:
-    first, second, third = _Part(start), _Part(work), _Part(end)
+def woven(hooks: HookPlan, work: Plan) -> Plan:
+    start, vim, end = _Part(hooks.start), _Part(work), _Part(hooks.end)
+    turns = _turns(hooks.lanes)
     return Plan(
         (
-            *start.steps,
-            *(second.waiting(step, all_of=first.common, own=first.of_node(step)) for step in work.steps),
-            *(third.waiting(step, **_before_end(step, first, second)) for step in end.steps),
+            *(start.waiting(step, of_node=turns) for step in hooks.start.steps),
+            *(vim.waiting(step, of_node=_both(turns, start.last_of), of_all=start.common) for step in work.steps),
+            *(end.waiting(step, of_node=vim.last_of, of_all=_before_end(step, start, vim)) for step in hooks.end.steps),
         )
     )
 
 
-def _before_end(step: Step, first: _Part, second: _Part) -> dict[str, Ends]:
-    """What the VIM does to the node; all that it does, when that is nothing; what came before, when it has no work."""
-    own = second.of_node(step)
-    return {"all_of": () if own else second.ends or first.ends, "own": own}
+def _before_end(step: Step, start: _Part, vim: _Part) -> Ids:
+    """A step at the end whose nodes the VIM leaves alone waits for all its work; for the start, if there is none."""
+    return () if any(node in vim.last_of for node in step.nodes) else vim.ends or start.ends
+
+
+def _turns(lanes: Iterable[Lane]) -> dict[str, Ids]:
+    """For each node what has to be done before anything is done to it."""
+    return {node: before.back for lane in lanes for before, batch in pairwise(lane) for node in batch.nodes}
+
+
+def _both(first: Mapping[str, Ids], second: Mapping[str, Ids]) -> dict[str, Ids]:
+    """Where a node has steps of its own that waited already, those are enough."""
+    return {**first, **second}
 
 
 class _Part:
-    """One of the three, and the steps that its own other steps do not wait for: of all, of a node, of no node."""
+    """One of the three, and the steps that its own other steps do not wait for: of all, of each node, of no node."""
 
     def __init__(self, plan: Plan) -> None:
-        self._node_of = {step.id: step.node for step in plan.steps}
-        members: defaultdict[str | None, list[Step]] = defaultdict(list)
+        self._nodes_of = {step.id: step.nodes for step in plan.steps}
+        of_node: defaultdict[str, list[Step]] = defaultdict(list)
         for step in plan.steps:
-            members[step.node].append(step)
-        self._ends = {node: _last(steps) for node, steps in members.items()}
+            for node in step.nodes:
+                of_node[node].append(step)
+        self.last_of = {node: Plan(tuple(steps)).ends() for node, steps in of_node.items()}
+        self.common = Plan(tuple(step for step in plan.steps if not step.nodes)).ends()
         self.ends = plan.ends()
-        self.common = self._ends.get(None, ())
 
-    def of_node(self, step: Step) -> Ends:
-        return self._ends.get(step.node, ()) if step.node is not None else ()
-
-    def waiting(self, step: Step, *, all_of: Ends, own: Ends) -> Step:
-        """A step of this part behind those of another one, unless a step that it waits for does so already."""
-        within = [before for before in step.after if before in self._node_of]
-        if any(self._node_of[before] == step.node for before in within):
-            own = ()
-        if within:
-            all_of = ()
-        more = (one for one in (*all_of, *own) if one not in step.after)
+    def waiting(self, step: Step, *, of_node: Mapping[str, Ids], of_all: Ids = ()) -> Step:
+        """A step of this part behind those of another, unless a step that it waits for in this part does so already."""
+        within = [before for before in step.after if before in self._nodes_of]
+        behind = {node for before in within for node in self._nodes_of[before]}
+        own = (id_ for node in step.nodes if node not in behind for id_ in of_node.get(node, ()))
+        more = (id_ for id_ in (*(() if within else of_all), *own) if id_ not in step.after)
         return replace(step, after=(*step.after, *dict.fromkeys(more)))
-
-
-def _last(steps: Sequence[Step]) -> Ends:
-    waited_for = {before for step in steps for before in step.after}
-    return tuple(step.id for step in steps if step.id not in waited_for)

@@ -9,6 +9,7 @@ from slipway.mgmt.scripts import Scripts, language_of, rollback_of
 from slipway.model.action import Action
 from slipway.model.descriptor import Hook
 from slipway.model.errors import Unprocessable
+from slipway.model.hooks import EDGES, Edge, Edges, HookPlan
 from slipway.model.plan import Plan
 from slipway.model.situation import Situation
 
@@ -28,10 +29,12 @@ class ManagementDriver(Protocol):
         """RequestError when it can be known that the operation can't be done. No I/O; nothing of the VIM is known."""
         ...
 
-    def plan(self, hook: str, situation: Situation) -> Plan:
-        """The steps for one hook. Pure; empty when there is nothing to do. `wanted` and `found` are known.
+    def plan(self, operation: str, edges: Edges, situation: Situation) -> HookPlan:
+        """What those hooks of an operation ("scale") do that name this driver: `<operation>_start`, `_end`, or both.
 
-        Steps for a machine carry its name as their node: they wait for what the VIM does to it, and for nothing else.
+        Pure; empty when there is nothing to do. `wanted` and `found` are known. Steps for machines carry their names as
+        `nodes`: they wait for what the VIM does to those, and for nothing else. With one hook of the pair the driver
+        does that half, and whatever the half leaves behind otherwise.
         """
         ...
 
@@ -55,8 +58,8 @@ class Noop:
     def check(self, situation: Situation) -> None:
         pass
 
-    def plan(self, hook: str, situation: Situation) -> Plan:
-        return Plan()
+    def plan(self, operation: str, edges: Edges, situation: Situation) -> HookPlan:
+        return HookPlan()
 
 
 class ManagementDrivers:
@@ -71,15 +74,26 @@ class ManagementDrivers:
         makers = (*self._drivers.values(), *((self._scripts,) if self._scripts else ()))
         return {action.name: action for maker in makers for action in maker.actions}
 
-    def plan(self, hook: str, situation: Situation) -> Plan:
-        """What the VNFD wants done at `hook`; nothing when it names nobody."""
+    def plan(self, operation: str, situation: Situation) -> HookPlan:
+        """What the VNFD wants done around an operation: scripts of the package, and what is built in."""
+        edges: dict[ManagementDriver, set[Edge]] = {}
+        for edge in EDGES:
+            named = situation.flavour.hooks.get(f"{operation}_{edge}")
+            if named is not None and not self._is_script(named):
+                edges.setdefault(self._named(named.implementation), set()).add(edge)
+        plans = [driver.plan(operation, frozenset(its), situation) for driver, its in edges.items()]
+        return HookPlan(
+            start=Plan.chain(self._script(f"{operation}_start", situation), *(plan.start for plan in plans)),
+            end=Plan.chain(self._script(f"{operation}_end", situation), *(plan.end for plan in plans)),
+            lanes=tuple(lane for plan in plans for lane in plan.lanes),
+        )
+
+    def _script(self, hook: str, situation: Situation) -> Plan:
+        """The package's script for a hook, and the one that takes it back."""
         hooks = situation.flavour.hooks
         named, back = hooks.get(hook), hooks.get(rollback_of(hook))
         run, undo = named if self._is_script(named) else None, back if self._is_script(back) else None
-        own = self._scripts.plan(hook, run, undo, situation) if self._scripts and (run or undo) else Plan()
-        if named is None or run is not None:
-            return own
-        return Plan.chain(own, self._named(named.implementation).plan(hook, situation))
+        return self._scripts.plan(hook, run, undo, situation) if self._scripts and (run or undo) else Plan()
 
     def check(self, situation: Situation) -> None:
         """Refuse early what nobody here can do, rather than in the middle of an operation."""

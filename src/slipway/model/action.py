@@ -63,6 +63,5 @@ class Action(Generic[A]):
     args: type[A]
     run: Callable[[A, StepContext], Awaitable[Outcome]]
     undo: Callable[[A, StepContext], Awaitable[Outcome]] | None = None
-    irreversible: bool = False  # once begun, the operation can't be rolled back
     timeout: float = 600.0  # seconds for one attempt
     attempts: int = 5  # tries in all, when the error is temporary

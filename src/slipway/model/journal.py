@@ -36,10 +36,11 @@ class StepRecord(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
     id: str
     action: str
     args: dict[str, Any]
-    node: str | None = None
+    nodes: tuple[str, ...] = ()
     timeout: float | None = None
     after: tuple[str, ...] = ()
     effects: tuple[Effect, ...] = ()
+    irreversible: bool = False
     state: StepState = StepState.WAITING
     attempt: int = 0
     started_at: float | None = None

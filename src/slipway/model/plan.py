@@ -35,10 +35,11 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str
     action: str
     args: dict[str, Any] = {}
-    node: str | None = None
+    nodes: tuple[str, ...] = ()  # all that it touches: what is to be done before or after that is ordered by them
     timeout: float | None = None  # seconds for one attempt, where the action's own limit does not fit
     after: tuple[str, ...] = ()
     effects: tuple[Effect, ...] = ()
+    irreversible: bool = False  # once begun, the operation can't be rolled back
 
 
 class Plan(msgspec.Struct, frozen=True):

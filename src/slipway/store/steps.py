@@ -29,10 +29,11 @@ def write_plan(connection: Connection, operation_id: str, plan: Plan) -> list[St
             id=step.id,
             action=step.action,
             args=step.args,
-            node=step.node,
+            nodes=step.nodes,
             timeout=step.timeout,
             after=step.after,
             effects=step.effects,
+            irreversible=step.irreversible,
         )
         for position, step in enumerate(plan.steps)
     ]
@@ -85,11 +86,12 @@ def _row(operation_id: str, record: StepRecord) -> dict[str, Any]:
         "position": record.position,
         "id": record.id,
         "action": record.action,
-        "node": record.node,
+        "nodes": record.nodes,
         "timeout": record.timeout,
         "args": record.args,
         "after": record.after,
         "effects": record.effects,
+        "irreversible": record.irreversible,
         "state": record.state.value,
         "attempt": record.attempt,
         "started_at": record.started_at,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from uuid import UUID
@@ -88,9 +88,12 @@ class Traces:
 
     @contextmanager
     def step(self, operation: Operation, record: StepRecord) -> Iterator[Tell]:
-        attributes = {**_about(operation), "slipway.step.id": record.id, "slipway.action": record.action}
-        if record.node:
-            attributes["slipway.node"] = record.node
+        attributes: dict[str, str | Sequence[str]] = {
+            **_about(operation),
+            "slipway.step.id": record.id,
+            "slipway.action": record.action,
+            "slipway.nodes": record.nodes,
+        }
         span = self._tracer.start_span(record.action, attributes=attributes)
         latest = record
 

@@ -136,7 +136,7 @@ def make_services(
     values: dict[str, Any] = {
         "database": database,
         "vault": vault,
-        "lcm": Lcm(database, vault, lifecycle, drivers, management, actions, bell=worker),
+        "lcm": Lcm(database, vault, lifecycle, drivers, management, bell=worker),
         "onboarding": Onboarding(database, directory / "packages", vault),
         "vims": VimRegistry(database, vault, drivers),
         "clusters": StandingClusters(database, vault, nowhere, ()),

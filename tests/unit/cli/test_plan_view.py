@@ -28,7 +28,7 @@ def test_the_summary_counts() -> None:
 
 def test_a_plan_shows_steps_nodes_and_effects(capsys: pytest.CaptureFixture[str]) -> None:
     gone = [{"verb": "remove", "kind": "machine", "name": "[b]w-2"}]
-    plan = {"steps": [step("drain", node="w-2"), step("go", "drain", effects=gone)], "remove": ["machine w-2"]}
+    plan = {"steps": [step("drain", nodes=["w-2"]), step("go", "drain", effects=gone)], "remove": ["machine w-2"]}
     show_plan(Output(Format.TABLE), plan)
     lines = capsys.readouterr().out.splitlines()
 

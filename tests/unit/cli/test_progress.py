@@ -59,8 +59,12 @@ def test_plain_lines_are_said_once_for_each_attempt(capsys: pytest.CaptureFixtur
     [
         (step("DONE", durationSeconds=0.44, attempt=1), "✓ make machine workerNode-1  0.4 s"),
         (step("FAILED", error="a\x1b[2J\nb", attempt=2), "✗ make machine workerNode-1  attempt 2  a[2J b"),
-        (step("UNDONE", id="join", node="n1"), "↺ join  on n1  undone"),
-        (step("NEW_STATE", id="join", node=None), "? join"),
+        (step("UNDONE", id="join", nodes=["n1"]), "↺ join  on n1  undone"),
+        (
+            step("UNDONE", id="change stack", nodes=["n1", "n2", "n3", "n4", "n5"]),
+            "↺ change stack  on n1, n2, n3 and 2 more  undone",
+        ),
+        (step("NEW_STATE", id="join", nodes=[]), "? join"),
     ],
 )
 def test_a_step_is_a_line(given: dict[str, Any], expected: str) -> None:

@@ -15,11 +15,11 @@ from tests.unit.cli.test_vnf import VNF
 OPERATION = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
 PLAN = {
     "steps": [
-        {"id": "make network net", "action": "a", "node": None, "after": [], "effects": []},
+        {"id": "make network net", "action": "a", "nodes": [], "after": [], "effects": []},
         {
             "id": "make machine workerNode-1",
             "action": "a",
-            "node": "workerNode-1",
+            "nodes": ["workerNode-1"],
             "after": ["make network net"],
             "effects": [{"verb": "make", "kind": "machine", "name": "workerNode-1"}],
         },
@@ -31,7 +31,7 @@ PLAN = {
 
 
 def step(state: str, **more: Any) -> dict[str, Any]:
-    return {"id": "make machine workerNode-1", "action": "a", "node": "workerNode-1", "state": state, **more}
+    return {"id": "make machine workerNode-1", "action": "a", "nodes": ["workerNode-1"], "state": state, **more}
 
 
 def journal(state: str, *steps: dict[str, Any]) -> dict[str, Any]:

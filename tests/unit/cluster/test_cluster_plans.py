@@ -12,6 +12,7 @@ from slipway.lcm.weaving import woven
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.descriptor import Flavour, Hook
 from slipway.model.errors import BadRequest, Unprocessable
+from slipway.model.hooks import Edges
 from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
 from slipway.model.requests import (
@@ -27,7 +28,6 @@ from slipway.vim.simulated.steps import steps_towards
 from tests.unit.cluster.cluster_situations import (
     DRIVER,
     Slots,
-    descriptor,
     earlier,
     parameters,
     renewed,
@@ -35,12 +35,12 @@ from tests.unit.cluster.cluster_situations import (
     slots,
 )
 
+BOTH: Edges = frozenset({"start", "end"})
+
 
 def whole_plan(name: str, now: Situation) -> Plan:
     assert now.wanted is not None
-    return woven(
-        DRIVER.plan(f"{name}_start", now), steps_towards(now.wanted, now.found), DRIVER.plan(f"{name}_end", now)
-    ).checked()
+    return woven(DRIVER.plan(name, BOTH, now), steps_towards(now.wanted, now.found)).checked()
 
 
 def instantiate(masters: int, workers: int = 2) -> Plan:
@@ -88,7 +88,7 @@ def test_a_scale_out_concerns_the_new_nodes_only() -> None:
     before, after = slots(3, 2), slots(3, 4)
     request = ScaleRequest(type=ScaleType.SCALE_OUT, aspect_id="worker_instance", number_of_steps=2)
     plan = whole_plan("scale", situation(OperationType.SCALE, request, before, after, 3))
-    assert {step.node for step in plan.steps} == {"workerNode-2", "workerNode-3"}
+    assert {step.nodes for step in plan.steps} == {("workerNode-2",), ("workerNode-3",)}
     assert earlier(plan, "ready workerNode-3") == {
         "make machine workerNode-3", "prepare workerNode-3", "join workerNode-3",
     }  # fmt: skip
@@ -102,6 +102,31 @@ def test_a_scale_in_moves_the_pods_first_and_forgets_the_node_last() -> None:
         "drain workerNode-2", "remove machine workerNode-2", "forget workerNode-2",
     ]  # fmt: skip
     assert earlier(plan, "forget workerNode-2") == {"drain workerNode-2", "remove machine workerNode-2"}
+
+
+@pytest.mark.parametrize("operation", [OperationType.SCALE, OperationType.HEAL])
+def test_with_a_hook_at_the_start_only_the_node_is_forgotten_once_its_machine_is_gone(operation: OperationType) -> None:
+    before = slots(1, 3)
+    after = slots(1, 2) if operation is OperationType.SCALE else renewed(before, "workerNode-2")
+    request: ScaleRequest | HealRequest = HealRequest(vnfc_instance_id=("vnfc-workerNode-2",))
+    if operation is OperationType.SCALE:
+        request = ScaleRequest(type=ScaleType.SCALE_IN, aspect_id="worker_instance")
+    now = situation(operation, request, before, after, 1)
+    assert now.wanted is not None
+    only_start = DRIVER.plan(operation.value.lower(), frozenset({"start"}), now)
+    plan = woven(only_start, steps_towards(now.wanted, now.found)).checked()
+    assert {"drain workerNode-2", "remove machine workerNode-2"} <= earlier(plan, "forget workerNode-2")
+    assert "join workerNode-2" not in {step.id for step in plan.steps}
+
+
+def test_with_a_hook_at_the_end_only_masters_are_still_healed_one_by_one() -> None:
+    before = slots(5, 1)
+    healed = ("masterNode-0", "masterNode-1")
+    request = HealRequest(vnfc_instance_id=tuple(f"vnfc-{slot}" for slot in healed))
+    now = situation(OperationType.HEAL, request, before, renewed(before, *healed), 5)
+    assert now.wanted is not None
+    plan = woven(DRIVER.plan("heal", frozenset({"end"}), now), steps_towards(now.wanted, now.found)).checked()
+    assert "ready masterNode-0" in earlier(plan, "remove machine masterNode-1")
 
 
 def test_masters_that_are_scaled_in_leave_etcd_one_after_another() -> None:
@@ -215,12 +240,10 @@ def test_the_vim_is_unregistered_before_the_machines_go_and_once() -> None:
     before = slots(1, 1)
     request = TerminateRequest(termination_type=TerminationType.FORCEFUL)
     now = situation(OperationType.TERMINATE, request, before, {}, 1)
-    assert [step.id for step in DRIVER.plan("terminate_end", now).steps] == [plans.UNREGISTER]
-    hooked = {name: Hook(operation=name, implementation="kubernetes") for name in ("terminate_start", "terminate_end")}
-    shape = descriptor(now.flavour).flavours["simple"]
-    both = dataclasses.replace(now, flavour=Flavour(id=shape.id, vdus=shape.vdus, hooks=hooked))
-    assert [step.id for step in DRIVER.plan("terminate_start", both).steps] == [plans.UNREGISTER]
-    assert not DRIVER.plan("terminate_end", both).steps
+    late = DRIVER.plan("terminate", frozenset({"end"}), now)
+    assert ([step.id for step in late.end.steps], late.start.steps) == ([plans.UNREGISTER], ())
+    early = DRIVER.plan("terminate", BOTH, now)
+    assert ([step.id for step in early.start.steps], early.end.steps) == ([plans.UNREGISTER], ())
 
 
 def test_no_secret_and_no_address_is_in_a_plan() -> None:
@@ -248,7 +271,7 @@ def test_packages_written_for_others_find_the_driver_by_its_alias(name: str) -> 
     shape = Flavour(id="simple", vdus=now.flavour.vdus, hooks=hook)
     there = dataclasses.replace(now, flavour=shape)
     management.check(there)
-    assert management.plan("terminate_end", there).steps
+    assert management.plan("terminate", there).end.steps
 
 
 def test_an_unknown_driver_is_refused_with_those_there_are() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from slipway.lcm.weaving import woven
+from slipway.model.hooks import EDGES
 from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
 from slipway.model.requests import HealRequest, InstantiateRequest
@@ -22,9 +23,7 @@ REGISTRY = {"connection_type": 0, "server": "10.0.0.9:5000"}
 
 def whole_plan(name: str, now: Situation) -> Plan:
     assert now.wanted is not None
-    return woven(
-        DRIVER.plan(f"{name}_start", now), steps_towards(now.wanted, now.found), DRIVER.plan(f"{name}_end", now)
-    ).checked()
+    return woven(DRIVER.plan(name, frozenset(EDGES), now), steps_towards(now.wanted, now.found)).checked()
 
 
 def instantiate(masters: int, **more: Any) -> Plan:

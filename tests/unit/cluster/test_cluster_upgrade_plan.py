@@ -60,7 +60,7 @@ def change(
 
 def plan(now: Situation) -> Plan:
     DRIVER.check(now)
-    return DRIVER.plan(HOOK, now).checked()
+    return DRIVER.plan("change_current_package", frozenset({"end"}), now).end.checked()
 
 
 def versions(made: Plan) -> set[str]:

@@ -18,7 +18,7 @@ async def test_a_rollback_undoes_newest_first_also_what_failed_half_way(database
         yard.world.failures["c"] = [StepError("no")]
         operation_id = await yard.accept(chain("a", "b", "c", "d"))
         await yard.rest(operation_id)
-        await yard.database.write(decisions.roll_back, operation_id, yard.world.actions)
+        await yard.database.write(decisions.roll_back, operation_id)
         yard.worker.wake()
         assert (await yard.rest(operation_id)).operation_state is State.ROLLED_BACK
         assert yard.world.undone == ["c", "b", "a"]
@@ -30,13 +30,13 @@ async def test_a_rollback_that_breaks_can_be_rolled_back_again_and_does_only_the
         yard.world.undo_failures["a"] = [StepError("locked")]
         operation_id = await yard.accept(chain("a", "b", "c"))
         await yard.rest(operation_id)
-        await yard.database.write(decisions.roll_back, operation_id, yard.world.actions)
+        await yard.database.write(decisions.roll_back, operation_id)
         yard.worker.wake()
         broken = await yard.rest(operation_id)
         assert broken.operation_state is State.FAILED_TEMP
         assert broken.error is not None
         assert "Undoing step 'a'" in broken.error.detail
-        await yard.database.write(decisions.roll_back, operation_id, yard.world.actions)
+        await yard.database.write(decisions.roll_back, operation_id)
         yard.worker.wake()
         assert (await yard.rest(operation_id)).operation_state is State.ROLLED_BACK
         assert yard.world.undone == ["c", "b", "a"]
@@ -48,7 +48,7 @@ async def test_a_retry_after_a_broken_rollback_does_again_what_was_undone(databa
         yard.world.undo_failures["a"] = [StepError("locked")]
         operation_id = await yard.accept(chain("a", "b", "c"))
         await yard.rest(operation_id)
-        await yard.database.write(decisions.roll_back, operation_id, yard.world.actions)
+        await yard.database.write(decisions.roll_back, operation_id)
         yard.worker.wake()
         await yard.rest(operation_id)
         await yard.database.write(decisions.retry, operation_id)
@@ -63,7 +63,7 @@ async def test_what_can_not_be_undone_refuses_the_rollback_and_names_the_step(da
         operation_id = await yard.accept(Plan.chain(Plan.of(step("remove disk", action="final")), chain("after")))
         await yard.rest(operation_id)
         with pytest.raises(Conflict, match="remove disk"):
-            await yard.database.write(decisions.roll_back, operation_id, yard.world.actions)
+            await yard.database.write(decisions.roll_back, operation_id)
         assert (await yard.rest(operation_id)).operation_state is State.FAILED_TEMP
 
 
@@ -72,7 +72,7 @@ async def test_nothing_irreversible_has_begun_so_the_rollback_goes_through(datab
         yard.world.failures["drain"] = [StepError("blocked")]
         operation_id = await yard.accept(Plan.chain(chain("drain"), Plan.of(step("remove disk", action="final"))))
         await yard.rest(operation_id)
-        await yard.database.write(decisions.roll_back, operation_id, yard.world.actions)
+        await yard.database.write(decisions.roll_back, operation_id)
         yard.worker.wake()
         assert (await yard.rest(operation_id)).operation_state is State.ROLLED_BACK
 
@@ -96,7 +96,7 @@ async def test_decisions_about_an_ended_operation_are_refused_with_the_state(dat
         await yard.rest(operation_id)
         extra = {
             "retry": (),
-            "roll_back": (yard.world.actions,),
+            "roll_back": (),
             "fail": (yard.lifecycle,),
             "cancel": (CancelMode.GRACEFUL,),
         }[decision]
@@ -149,7 +149,7 @@ async def test_a_cancel_while_rolling_back_stops_there(database: Database, mode:
         gate = yard.world.hold("undo b")
         operation_id = await yard.accept(chain("a", "b"))
         await yard.rest(operation_id)
-        await yard.database.write(decisions.roll_back, operation_id, yard.world.actions)
+        await yard.database.write(decisions.roll_back, operation_id)
         yard.worker.wake()
         await yard.world.begun["undo b"].wait()
         await yard.database.write(decisions.cancel, operation_id, mode)

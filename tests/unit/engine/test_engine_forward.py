@@ -35,10 +35,10 @@ async def test_steps_without_an_order_between_them_run_at_once_within_the_bound(
 
 async def test_the_journal_tells_start_end_node_attempt_and_outcome(database: Database) -> None:
     async with Yard(database) as yard:
-        operation_id = await yard.accept(Plan.of(step("a", node="worker-1")))
+        operation_id = await yard.accept(Plan.of(step("a", nodes=("worker-1", "worker-2"))))
         await yard.rest(operation_id)
         record = (await yard.journal(operation_id))["a"]
-        assert (record.state, record.node, record.attempt) == (StepState.DONE, "worker-1", 1)
+        assert (record.state, record.nodes, record.attempt) == (StepState.DONE, ("worker-1", "worker-2"), 1)
         assert record.started_at is not None
         assert record.ended_at is not None
         assert record.started_at <= record.ended_at
@@ -68,7 +68,7 @@ async def test_a_temporary_error_is_tried_again(database: Database) -> None:
 async def test_a_permanent_error_is_not_tried_again_and_names_step_node_and_answer(database: Database) -> None:
     async with Yard(database) as yard:
         yard.world.failures["join"] = [StepError("port 6443 refused", cure="open the port.")]
-        operation = await yard.rest(await yard.accept(Plan.of(step("join", node="worker-7"))))
+        operation = await yard.rest(await yard.accept(Plan.of(step("join", nodes=("worker-7",)))))
         assert operation.operation_state is State.FAILED_TEMP
         assert yard.world.began["join"] == 1
         assert operation.error is not None

@@ -76,7 +76,7 @@ class World:
     def actions(self) -> dict[str, Action[Any]]:
         return {
             "work": Action("work", Work, self.run, self.undo, timeout=5.0, attempts=3),
-            "final": Action("final", Work, self.run, irreversible=True, timeout=5.0, attempts=1),
+            "final": Action("final", Work, self.run, timeout=5.0, attempts=1),
             "hasty": Action("hasty", Work, self.run, self.undo, timeout=0.05, attempts=1),
         }
 
@@ -171,8 +171,8 @@ def new_operation(instance_id: str | None = None) -> Operation:
     )
 
 
-def step(name: str, *after: str, action: str = "work", node: str | None = None) -> Step:
-    return Step(id=name, action=action, args={"name": name}, after=after, node=node)
+def step(name: str, *after: str, action: str = "work", nodes: tuple[str, ...] = ()) -> Step:
+    return Step(id=name, action=action, args={"name": name}, after=after, nodes=nodes, irreversible=action == "final")
 
 
 def chain(*names: str) -> Plan:

@@ -100,9 +100,9 @@ def test_only_the_ports_whose_address_changes_are_made_anew() -> None:
     before = (link("l", "net-1", "10.0.0.9"),)
     assert changed(*before, before=before).steps == ()
     one = changed(link("l", "net-1", "10.0.0.9", "10.0.0.8"), before=before)
-    assert [step.node for step in one.steps] == ["worker-1", "worker-1"]
+    assert [step.nodes for step in one.steps] == [("worker-1",), ("worker-1",)]
     none = changed(link("m", "net-1"), before=before)
-    assert [step.node for step in none.steps] == ["worker-0", "worker-0"]
+    assert [step.nodes for step in none.steps] == [("worker-0",), ("worker-0",)]
 
 
 def test_the_record_of_a_port_counts_more_than_that_of_its_link() -> None:
@@ -111,9 +111,9 @@ def test_the_record_of_a_port_counts_more_than_that_of_its_link() -> None:
     half = noted(instance, "net-2")
     back = plan(KIND, asked(link("l", "net-1")), half, found)
     on = plan(KIND, asked(link("l", "net-2")), half, found)
-    assert {step.node for step in back.steps} == {"worker-0"}
+    assert {step.nodes for step in back.steps} == {("worker-0",)}
     assert back.steps[0].args["machine"]["ports"][1]["external_network"] == "net-2"
-    assert {step.node for step in on.steps} == {"worker-1"}
+    assert {step.nodes for step in on.steps} == {("worker-1",)}
 
 
 def test_the_record_has_the_links_of_the_request() -> None:

@@ -81,7 +81,7 @@ def test_external_networks_and_fixed_addresses_reach_the_ports_slot_by_slot() ->
     made = plan(
         OperationType.INSTANTIATE, InstantiateRequest(flavour_id="simple", ext_virtual_links=(link,)), empty_instance()
     )
-    machines = {step.node: step.args["machine"] for step in made.steps if step.node}
+    machines = {step.nodes[0]: step.args["machine"] for step in made.steps if step.nodes}
     for slot, address in (("worker-0", "192.0.2.7"), ("worker-1", "192.0.2.8")):
         port = machines[slot]["ports"][1]
         assert (port["external_network"], port["address"]) == ("outside", address)
@@ -195,7 +195,7 @@ def test_a_graceful_termination_gives_machines_time() -> None:
     instance, found = instantiated()
     request = TerminateRequest(termination_type=TerminationType.GRACEFUL, graceful_termination_timeout=7)
     made = plan(OperationType.TERMINATE, request, instance, found)
-    assert {step.args["grace_seconds"] for step in made.steps if step.node} == {7}
+    assert {step.args["grace_seconds"] for step in made.steps if step.nodes} == {7}
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,19 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slipway.lcm.weaving import woven
+from slipway.lcm import weaving
+from slipway.model.hooks import Batch, HookPlan
 from slipway.model.plan import Plan, Step
 
 
 def steps(*named: str, after: tuple[str, ...] = ()) -> Plan:
-    """`"drain a"` is a step for the node a, `"unregister"` one for no node."""
+    """`"drain a"` is a step for the node a, `"change a b"` one for both, `"unregister"` one for no node."""
     made = (name.split() for name in named)
-    return Plan.of(*(Step(" ".join(w), "x", node=w[1] if len(w) > 1 else None, after=after) for w in made))
+    return Plan.of(*(Step(" ".join(w), "x", nodes=tuple(w[1:]), after=after) for w in made))
+
+
+def woven(start: Plan, work: Plan, end: Plan, *lanes: tuple[Batch, ...]) -> Plan:
+    return weaving.woven(HookPlan(start, end, lanes), work)
 
 
 def order(plan: Plan) -> dict[str, set[str]]:
@@ -48,17 +53,41 @@ def test_a_step_for_a_node_that_the_vim_leaves_alone_still_comes_after_its_work(
 
 
 def test_a_step_waits_for_its_machine_even_when_it_waits_for_other_nodes() -> None:
-    end = Plan.of(Step("init a", "x", node="a"), Step("join b", "x", node="b", after=("init a",)))
+    end = Plan.of(Step("init a", "x", nodes=("a",)), Step("join b", "x", nodes=("b",), after=("init a",)))
     assert order(woven(Plan(), steps("make a", "make b"), end))["join b"] == {"init a", "make b"}
 
 
-def test_masters_can_be_replaced_one_by_one_across_the_parts() -> None:
-    start = Plan.of(Step("leave a", "x", node="a"), Step("leave b", "x", node="b", after=("join a",)))
+def test_one_step_for_all_machines_waits_for_the_hooks_of_every_machine_it_touches() -> None:
+    waits = order(woven(steps("drain a", "drain b"), steps("change a b c"), steps("forget a", "join c")))
+    assert waits["change a b c"] == {"drain a", "drain b"}
+    assert (waits["forget a"], waits["join c"]) == ({"change a b c"}, {"change a b c"})
+
+
+ONE_BY_ONE = (Batch(("a",), ("join a",)), Batch(("b",), ("join b",)))
+
+
+def test_nodes_of_a_batch_are_touched_when_those_of_the_batch_before_are_back() -> None:
     work = Plan.together(*(Plan.chain(steps(f"remove {n}"), steps(f"make {n}")) for n in "ab"))
-    waits = order(woven(start, work, steps("join a", "join b")))
+    waits = order(woven(steps("leave a", "leave b"), work, steps("join a", "join b"), ONE_BY_ONE))
     assert waits["leave b"] == {"join a"}
     assert waits["remove b"] == {"leave b"}
     assert waits["join a"] == {"make a"}
+
+
+def test_batches_hold_where_there_is_no_hook_at_the_start() -> None:
+    waits = order(woven(Plan(), steps("remake a", "remake b"), steps("join a", "join b"), ONE_BY_ONE))
+    assert waits["remake b"] == {"join a"}
+
+
+def test_batches_of_a_vim_that_makes_one_change_at_a_time() -> None:
+    workers = (Batch(("x",), ("join x",)),)
+    hooks = HookPlan(steps("leave a", "leave b", "drain x"), steps("join a", "join b", "join x"), (ONE_BY_ONE, workers))
+    assert hooks.batches() == (("a", "x"), ("b",))
+    work = Plan.chain(steps("change a x"), steps("again b"))
+    waits = order(weaving.woven(hooks, work))
+    assert waits["change a x"] == {"leave a", "drain x"}
+    assert waits["again b"] == {"change a x", "leave b"}
+    assert waits["leave b"] == {"join a"}
 
 
 NODES = st.lists(st.sampled_from("abcd"), unique=True, max_size=4)

@@ -51,7 +51,7 @@ async def test_a_failure_and_its_rollback_are_counted(database: Database) -> Non
         operation_id = await yard.accept(chain("a", "b"))
         await yard.rest(operation_id)
         for expected in (State.FAILED_TEMP, State.ROLLED_BACK):
-            await yard.database.write(decisions.roll_back, operation_id, yard.world.actions)
+            await yard.database.write(decisions.roll_back, operation_id)
             yard.worker.wake()
             assert (await yard.rest(operation_id)).operation_state is expected
         await entered(telemetry, PROCESSING=1, FAILED_TEMP=2, ROLLED_BACK=1)

@@ -28,7 +28,7 @@ async def make_all(driver: SimulatedDriver, connection: Connection) -> Context:
 
 async def make_one(driver: SimulatedDriver, connection: Connection, slot: str = "workerNode-1") -> Outcome:
     """Only the step of one machine; its network must be there."""
-    step = next(step for step in driver.steps_towards(WANTED, Found()).steps if step.node == slot)
+    step = next(step for step in driver.steps_towards(WANTED, Found()).steps if step.nodes == (slot,))
     action, args = hand(driver, step)
     return await action.run(args, Context(connection, "i"))
 

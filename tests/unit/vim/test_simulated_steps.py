@@ -171,7 +171,7 @@ def test_machines_are_made_at_once_after_their_network() -> None:
         "make machine workerNode-1": ("make network internalVL",),
         "make machine workerNode-2": ("make network internalVL",),
     }
-    assert [step.node for step in plan.steps] == [None, "masterNode-1", "workerNode-1", "workerNode-2"]
+    assert [step.nodes for step in plan.steps] == [(), ("masterNode-1",), ("workerNode-1",), ("workerNode-2",)]
 
 
 def chained(wanted: Wanted) -> Wanted:

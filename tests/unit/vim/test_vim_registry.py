@@ -31,7 +31,6 @@ def test_an_unknown_type_is_refused_with_those_known(tmp_path: Path) -> None:
 def test_actions_are_collected_by_name(tmp_path: Path) -> None:
     actions = Drivers([SimulatedDriver(tmp_path)]).actions()
     assert {name: action.name for name, action in actions.items()} == {name: name for name in actions}
-    assert actions["simulated.remove_machine"].irreversible
     assert actions["simulated.make_machine"].undo is not None
 
 

@@ -38,11 +38,10 @@ def all_of(world: World) -> tuple[Action[Any], ...]:
         *,
         on: Awaited,
         seconds: float = 300.0,
-        irreversible: bool = False,
     ) -> Action[Any]:
         doing = partial(_guarded, world, run, on)
         undoing = partial(_guarded, world, undo, on & Awaited.API) if undo else None
-        return Action(action_name(kind), kind, doing, undoing, irreversible=irreversible, timeout=seconds)
+        return Action(action_name(kind), kind, doing, undoing, timeout=seconds)
 
     node, api, both = Awaited.NODE, Awaited.API, Awaited.NODE | Awaited.API
     return (
@@ -57,14 +56,14 @@ def all_of(world: World) -> tuple[Action[Any], ...]:
         action(args.Network, network.network, on=api),
         action(args.Smoke, proof.smoke, on=both, seconds=600.0),
         action(args.Register, registration.register, registration.undo_register, on=api),
-        action(args.Unregister, registration.unregister, on=Awaited(0), irreversible=True),
+        action(args.Unregister, registration.unregister, on=Awaited(0)),
         action(args.Drain, nodes.drain, nodes.undrain, on=api),
         action(args.Permit, etcd.permit, on=api),
-        action(args.Leave, etcd.leave, on=api, irreversible=True),
+        action(args.Leave, etcd.leave, on=api),
         action(args.Forget, nodes.forget, on=api),
         action(args.Fetch, upgrade.fetch, on=node, seconds=3600.0),
         action(args.Examine, upgrade.examine, on=both),
-        action(args.Upgrade, upgrade.upgrade, on=both, irreversible=True, seconds=1500.0),
+        action(args.Upgrade, upgrade.upgrade, on=both, seconds=1500.0),
         action(args.Restart, upgrade.restart, on=both),
         action(args.Uncordon, upgrade.uncordon, on=both, seconds=500.0),
         action(args.Record, upgrade.record, on=api),

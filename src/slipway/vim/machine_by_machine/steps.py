@@ -104,6 +104,7 @@ class _Comparison:
                 RemoveNetwork(network=network.id),
                 after=after,
                 effects=(Effect(Verb.REMOVE, "network", network.name),),
+                irreversible=True,
             )
             for network in gone
         ]
@@ -127,7 +128,17 @@ class _Comparison:
             )
             effects = (Effect(Verb.REMOVE, "machine", machine.name), *_effects(Verb.REMOVE, machine, ports, volumes))
             limit = self.driver.timeout + self.wanted.grace_seconds
-            steps.append(self._step(step_id, "remove_machine", args, node=machine.name, effects=effects, timeout=limit))
+            steps.append(
+                self._step(
+                    step_id,
+                    "remove_machine",
+                    args,
+                    node=machine.name,
+                    effects=effects,
+                    timeout=limit,
+                    irreversible=True,
+                )
+            )
         return steps
 
     def _unplug_machines(self) -> list[Step]:
@@ -171,7 +182,7 @@ class _Comparison:
         )
         gone = _effects(Verb.REMOVE, machine, self._unwanted(ports), self._unwanted(volumes))
         effects = (Effect(Verb.CHANGE, "machine", machine.name), *gone)
-        return self._step(step_id, "unplug", args, node=machine.name, effects=effects)
+        return self._step(step_id, "unplug", args, node=machine.name, effects=effects, irreversible=True)
 
     def _remove_leftovers(self) -> list[Step]:
         held = _held(self.found.machines)
@@ -249,10 +260,20 @@ class _Comparison:
         after: tuple[str, ...] = (),
         effects: tuple[Effect, ...],
         timeout: float | None = None,
+        irreversible: bool = False,
     ) -> Step:
         plain = msgspec.json.decode(msgspec.json.encode(args))  # as the journal will give it back
         name = f"{self.driver.prefix}.{action}"
-        return Step(id=step_id, action=name, args=plain, node=node, timeout=timeout, after=after, effects=effects)
+        return Step(
+            id=step_id,
+            action=name,
+            args=plain,
+            nodes=(node,) if node else (),
+            timeout=timeout,
+            after=after,
+            effects=effects,
+            irreversible=irreversible,
+        )
 
     def _stands(self, machine: Machine) -> bool:
         """Whether it is there, runs, and holds all it should."""

@@ -38,10 +38,10 @@ class Actions:
         self._room = room
         self.all: tuple[Action[Any], ...] = (
             Action(f"{PREFIX}.make_network", MakeNetwork, self.make_network, self.unmake_network, timeout=TIMEOUT),
-            Action(f"{PREFIX}.remove_network", RemoveNetwork, self.remove_network, irreversible=True, timeout=TIMEOUT),
+            Action(f"{PREFIX}.remove_network", RemoveNetwork, self.remove_network, timeout=TIMEOUT),
             Action(f"{PREFIX}.make_machine", MakeMachine, self.make_machine, self.unmake_machine, timeout=TIMEOUT),
-            Action(f"{PREFIX}.remove_machine", RemoveMachine, self.remove_machine, irreversible=True, timeout=TIMEOUT),
-            Action(f"{PREFIX}.unplug", Unplug, self.unplug, irreversible=True, timeout=TIMEOUT),
+            Action(f"{PREFIX}.remove_machine", RemoveMachine, self.remove_machine, timeout=TIMEOUT),
+            Action(f"{PREFIX}.unplug", Unplug, self.unplug, timeout=TIMEOUT),
             Action(f"{PREFIX}.take_ports", TakePorts, self.take_ports, self.give_ports_back, timeout=TIMEOUT),
             Action(f"{PREFIX}.remove_leftovers", RemoveLeftovers, self.remove_leftovers, timeout=TIMEOUT),
         )

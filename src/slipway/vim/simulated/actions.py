@@ -37,10 +37,10 @@ class Actions:
         self._remote = remote
         self.all: tuple[Action[Any], ...] = (
             Action("simulated.make_network", MakeNetwork, self.make_network, self.unmake_network, timeout=TIMEOUT),
-            Action("simulated.remove_network", RemoveNetwork, self.remove_network, irreversible=True, timeout=TIMEOUT),
+            Action("simulated.remove_network", RemoveNetwork, self.remove_network, timeout=TIMEOUT),
             Action("simulated.make_machine", MakeMachine, self.make_machine, self.unmake_machine, timeout=TIMEOUT),
-            Action("simulated.remove_machine", RemoveMachine, self.remove_machine, irreversible=True, timeout=TIMEOUT),
-            Action("simulated.unplug", Unplug, self.unplug, irreversible=True, timeout=TIMEOUT),
+            Action("simulated.remove_machine", RemoveMachine, self.remove_machine, timeout=TIMEOUT),
+            Action("simulated.unplug", Unplug, self.unplug, timeout=TIMEOUT),
             Action("simulated.take_ports", TakePorts, self.take_ports, self.give_ports_back, timeout=TIMEOUT),
             Action("simulated.remove_leftovers", RemoveLeftovers, self.remove_leftovers, timeout=TIMEOUT),
         )
