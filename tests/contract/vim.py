@@ -15,7 +15,7 @@ from slipway.model.action import Connection
 from slipway.model.errors import BadRequest, VimError, VimFault
 from slipway.model.machine import Found, FoundMachine, Wanted
 from slipway.model.plan import Verb
-from slipway.vim.contract import VimDriver
+from slipway.vim.machine_by_machine import MachineDriver
 from tests.contract.clusters import CIDR, FIXED, Cluster, differences, healed, nothing, replugged
 from tests.contract.plans import Context, hand, in_order, run_plan, undo_steps
 
@@ -33,23 +33,29 @@ class VimContract:
     cluster = Cluster()
 
     @pytest.fixture
-    def driver(self) -> VimDriver:
+    def driver(self) -> MachineDriver:
         raise NotImplementedError("give the driver to test")
 
     @pytest.fixture
     def connection(self) -> Connection:
         raise NotImplementedError("give a VIM that holds nothing for instance-1 and instance-2")
 
-    async def break_machine(self, driver: VimDriver, connection: Connection, machine_id: str) -> None:
+    async def break_machine(self, driver: MachineDriver, connection: Connection, machine_id: str) -> None:
         """Make the machine not ready, behind Slipway's back."""
         pytest.skip("this VIM's machines can't be broken by a test")
 
-    async def fail_next_make(self, driver: VimDriver, connection: Connection, fault: VimFault) -> None:
+    async def fail_next_make(self, driver: MachineDriver, connection: Connection, fault: VimFault) -> None:
         """Let the VIM refuse the next making of a machine in this way."""
         pytest.skip("this VIM can't be told to fail")
 
     async def reach(
-        self, driver: VimDriver, connection: Connection, wanted: Wanted, *, twice: bool = False, operation: str = "op-1"
+        self,
+        driver: MachineDriver,
+        connection: Connection,
+        wanted: Wanted,
+        *,
+        twice: bool = False,
+        operation: str = "op-1",
     ) -> Found:
         """Find, plan, run, find."""
         found = await driver.find(connection, wanted.instance_id)
@@ -57,13 +63,15 @@ class VimContract:
         await run_plan(driver, driver.steps_towards(wanted, found), ctx, twice=twice)
         return await driver.find(connection, wanted.instance_id)
 
-    async def test_making_from_nothing_gives_what_is_wanted(self, driver: VimDriver, connection: Connection) -> None:
+    async def test_making_from_nothing_gives_what_is_wanted(
+        self, driver: MachineDriver, connection: Connection
+    ) -> None:
         wanted = self.cluster.wanted(ONE)
         found = await self.reach(driver, connection, wanted)
         assert differences(found, wanted) == []
         assert all(machine.resource_id for machine in found.machines)
 
-    async def test_outcomes_tell_all_that_was_made(self, driver: VimDriver, connection: Connection) -> None:
+    async def test_outcomes_tell_all_that_was_made(self, driver: MachineDriver, connection: Connection) -> None:
         wanted, ctx = self.cluster.wanted(ONE), Context(connection, ONE)
         await run_plan(driver, driver.steps_towards(wanted, Found()), ctx)
         found = await driver.find(connection, ONE)
@@ -72,13 +80,15 @@ class VimContract:
         networks = [network for outcome in ctx.outcomes.values() for network in outcome.networks]
         assert sorted(networks, key=lambda n: n.id) == sorted(found.networks, key=lambda n: n.id)
 
-    async def test_no_steps_when_found_is_wanted(self, driver: VimDriver, connection: Connection) -> None:
+    async def test_no_steps_when_found_is_wanted(self, driver: MachineDriver, connection: Connection) -> None:
         wanted = self.cluster.wanted(ONE)
         found = await self.reach(driver, connection, wanted)
         assert driver.steps_towards(wanted, found).steps == ()
         assert driver.steps_towards(nothing(ONE), Found()).steps == ()
 
-    async def test_plans_are_valid_pure_and_say_what_they_do(self, driver: VimDriver, connection: Connection) -> None:
+    async def test_plans_are_valid_pure_and_say_what_they_do(
+        self, driver: MachineDriver, connection: Connection
+    ) -> None:
         wanted = self.cluster.wanted(ONE)
         plan = driver.steps_towards(wanted, Found()).checked()
         assert plan == driver.steps_towards(wanted, Found())
@@ -87,14 +97,16 @@ class VimContract:
         known = {action.name for action in driver.actions}
         assert {step.action for step in plan.steps} <= known
 
-    async def test_running_each_step_twice_makes_nothing_twice(self, driver: VimDriver, connection: Connection) -> None:
+    async def test_running_each_step_twice_makes_nothing_twice(
+        self, driver: MachineDriver, connection: Connection
+    ) -> None:
         wanted = self.cluster.wanted(ONE)
         assert differences(await self.reach(driver, connection, wanted, twice=True), wanted) == []
         gone = await self.reach(driver, connection, nothing(ONE), twice=True)
         assert gone == Found()
 
     async def test_two_workers_running_the_same_step_make_it_once(
-        self, driver: VimDriver, connection: Connection
+        self, driver: MachineDriver, connection: Connection
     ) -> None:
         wanted, ctx = self.cluster.wanted(ONE), Context(connection, ONE)
         for step in in_order(driver.steps_towards(wanted, Found())):
@@ -103,7 +115,7 @@ class VimContract:
             assert first == second
         assert differences(await driver.find(connection, ONE), wanted) == []
 
-    async def test_going_on_after_a_stop_at_any_step(self, driver: VimDriver, connection: Connection) -> None:
+    async def test_going_on_after_a_stop_at_any_step(self, driver: MachineDriver, connection: Connection) -> None:
         wanted = self.cluster.wanted(ONE)
         plan = driver.steps_towards(wanted, Found())
         for stop in range(len(plan.steps) + 1):
@@ -113,13 +125,13 @@ class VimContract:
             assert differences(await driver.find(connection, ONE), wanted) == [], f"stopped after {stop}"
             assert await self.reach(driver, connection, nothing(ONE)) == Found()
 
-    async def test_removal_from_half_made_leaves_nothing(self, driver: VimDriver, connection: Connection) -> None:
+    async def test_removal_from_half_made_leaves_nothing(self, driver: MachineDriver, connection: Connection) -> None:
         plan = driver.steps_towards(self.cluster.wanted(ONE), Found())
         for stop in range(len(plan.steps) + 1):
             await run_plan(driver, plan, Context(connection, ONE), stop_after=stop)
             assert await self.reach(driver, connection, nothing(ONE)) == Found(), f"stopped after {stop}"
 
-    async def test_undoing_every_step_leaves_nothing(self, driver: VimDriver, connection: Connection) -> None:
+    async def test_undoing_every_step_leaves_nothing(self, driver: MachineDriver, connection: Connection) -> None:
         plan = driver.steps_towards(self.cluster.wanted(ONE), Found())
         for stop in range(len(plan.steps) + 1):
             ctx = Context(connection, ONE)
@@ -127,14 +139,16 @@ class VimContract:
             await undo_steps(driver, done, ctx, twice=True)
             assert await driver.find(connection, ONE) == Found(), f"stopped after {stop}"
 
-    async def test_undo_of_a_scale_out_keeps_what_was_there(self, driver: VimDriver, connection: Connection) -> None:
+    async def test_undo_of_a_scale_out_keeps_what_was_there(
+        self, driver: MachineDriver, connection: Connection
+    ) -> None:
         before = await self.reach(driver, connection, self.cluster.wanted(ONE, workers=1))
         ctx = Context(connection, ONE, "op-2")
         plan = driver.steps_towards(self.cluster.wanted(ONE, workers=3), before)
         await undo_steps(driver, await run_plan(driver, plan, ctx), ctx)
         assert await driver.find(connection, ONE) == before
 
-    async def test_undo_of_a_heal_keeps_ports_and_volumes(self, driver: VimDriver, connection: Connection) -> None:
+    async def test_undo_of_a_heal_keeps_ports_and_volumes(self, driver: MachineDriver, connection: Connection) -> None:
         wanted = self.cluster.wanted(ONE)
         before = await self.reach(driver, connection, wanted)
         ctx = Context(connection, ONE, "op-2")
@@ -144,7 +158,7 @@ class VimContract:
         assert (after.ports, after.volumes) == (before.ports, before.volumes)
         assert differences(await self.reach(driver, connection, wanted), wanted) == []
 
-    async def test_undo_of_a_repair_keeps_the_machine(self, driver: VimDriver, connection: Connection) -> None:
+    async def test_undo_of_a_repair_keeps_the_machine(self, driver: MachineDriver, connection: Connection) -> None:
         wanted = self.cluster.wanted(ONE)
         before = await self.reach(driver, connection, wanted)
         await self.break_machine(driver, connection, before.machines[0].id)
@@ -154,7 +168,7 @@ class VimContract:
         assert [m.id for m in (await driver.find(connection, ONE)).machines] == [m.id for m in before.machines]
 
     async def test_heal_changes_the_machine_and_keeps_ports_addresses_and_volumes(
-        self, driver: VimDriver, connection: Connection
+        self, driver: MachineDriver, connection: Connection
     ) -> None:
         wanted = self.cluster.wanted(ONE)
         before = by_slot(await self.reach(driver, connection, wanted))
@@ -168,7 +182,9 @@ class VimContract:
         assert after["workerNode-1"].volumes == before["workerNode-1"].volumes
         assert after["workerNode-2"] == before["workerNode-2"]
 
-    async def test_a_broken_machine_stands_again_under_its_id(self, driver: VimDriver, connection: Connection) -> None:
+    async def test_a_broken_machine_stands_again_under_its_id(
+        self, driver: MachineDriver, connection: Connection
+    ) -> None:
         wanted = self.cluster.wanted(ONE)
         before = by_slot(await self.reach(driver, connection, wanted))
         await self.break_machine(driver, connection, before["workerNode-1"].id)
@@ -178,7 +194,7 @@ class VimContract:
 
     @pytest.mark.parametrize("undoable", [True, False])
     async def test_another_port_takes_the_place_of_one_and_the_rest_stays(
-        self, driver: VimDriver, connection: Connection, undoable: bool
+        self, driver: MachineDriver, connection: Connection, undoable: bool
     ) -> None:
         wanted = self.cluster.wanted(ONE)
         first = await self.reach(driver, connection, wanted)
@@ -195,7 +211,7 @@ class VimContract:
         assert after["workerNode-2"] == before["workerNode-2"]
 
     async def test_undo_gives_back_a_port_that_another_took_the_place_of(
-        self, driver: VimDriver, connection: Connection
+        self, driver: MachineDriver, connection: Connection
     ) -> None:
         wanted = self.cluster.wanted(ONE)
         before = await self.reach(driver, connection, wanted)
@@ -207,21 +223,21 @@ class VimContract:
             assert differences(after, wanted) == [], f"stopped after {stop}"
             assert {(p.id, p.address, p.mac) for p in after.ports} == {(p.id, p.address, p.mac) for p in before.ports}
 
-    async def test_ports_say_what_they_are_on(self, driver: VimDriver, connection: Connection) -> None:
+    async def test_ports_say_what_they_are_on(self, driver: MachineDriver, connection: Connection) -> None:
         """Where a driver can't tell, nothing is said; what is said is true."""
         wanted = self.cluster.wanted(ONE)
         found = await self.reach(driver, connection, wanted)
         asked = {p.id: p.network or p.external_network for machine in wanted.machines for p in machine.ports}
         assert [p.id for p in found.ports if p.network not in (None, asked[p.id])] == []
 
-    async def test_scale_out_only_adds(self, driver: VimDriver, connection: Connection) -> None:
+    async def test_scale_out_only_adds(self, driver: MachineDriver, connection: Connection) -> None:
         before = await self.reach(driver, connection, self.cluster.wanted(ONE, workers=1))
         wanted = self.cluster.wanted(ONE, workers=3)
         found = await self.reach(driver, connection, wanted, operation="op-2")
         assert differences(found, wanted) == []
         assert {m.id: m for m in before.machines}.items() <= {m.id: m for m in found.machines}.items()
 
-    async def test_scale_in_only_removes(self, driver: VimDriver, connection: Connection) -> None:
+    async def test_scale_in_only_removes(self, driver: MachineDriver, connection: Connection) -> None:
         before = by_slot(await self.reach(driver, connection, self.cluster.wanted(ONE, workers=3)))
         wanted = self.cluster.wanted(ONE, workers=1)
         ctx = Context(connection, ONE, "op-2")
@@ -233,7 +249,7 @@ class VimContract:
         for gone in (before["workerNode-2"], before["workerNode-3"]):
             assert removed >= {gone.id, *(port.id for port in gone.ports), *(volume.id for volume in gone.volumes)}
 
-    async def test_instances_never_see_each_other(self, driver: VimDriver, connection: Connection) -> None:
+    async def test_instances_never_see_each_other(self, driver: MachineDriver, connection: Connection) -> None:
         mine, theirs = self.cluster.wanted(ONE), self.cluster.wanted(OTHER)
         await self.reach(driver, connection, mine)
         there = await self.reach(driver, connection, theirs)
@@ -242,7 +258,7 @@ class VimContract:
         assert await driver.find(connection, OTHER) == there
 
     async def test_addresses_are_unique_and_a_fixed_one_is_kept(
-        self, driver: VimDriver, connection: Connection
+        self, driver: MachineDriver, connection: Connection
     ) -> None:
         slots = by_slot(await self.reach(driver, connection, self.cluster.wanted(ONE, workers=5)))
         inside = [port.address for machine in slots.values() for port in machine.ports if port.name == "CP1"]
@@ -252,7 +268,7 @@ class VimContract:
 
     @pytest.mark.parametrize("fault", list(VimFault))
     async def test_a_refusal_has_its_class_and_is_survived(
-        self, driver: VimDriver, connection: Connection, fault: VimFault
+        self, driver: MachineDriver, connection: Connection, fault: VimFault
     ) -> None:
         wanted = self.cluster.wanted(ONE)
         await self.fail_next_make(driver, connection, fault)
@@ -262,10 +278,10 @@ class VimContract:
         assert refused.value.temporary is (fault is VimFault.TEMPORARY)
         assert differences(await self.reach(driver, connection, wanted), wanted) == []
 
-    async def test_the_vim_says_what_is_there(self, driver: VimDriver, connection: Connection) -> None:
+    async def test_the_vim_says_what_is_there(self, driver: MachineDriver, connection: Connection) -> None:
         driver.validate(connection)
         assert await driver.check(connection)
 
-    async def test_a_connection_without_an_endpoint_is_refused_by_name(self, driver: VimDriver) -> None:
+    async def test_a_connection_without_an_endpoint_is_refused_by_name(self, driver: MachineDriver) -> None:
         with pytest.raises(BadRequest, match="endpoint"):
             driver.validate(Connection(driver.vim_type, {}, {}, {}))

@@ -13,12 +13,12 @@ from slipway.lcm.vim_registry import VimRegistry
 from slipway.model.action import Action, Connection
 from slipway.model.errors import VimError, VimFault
 from slipway.model.instance import VimConnectionInfo
-from slipway.model.machine import Found, Wanted
+from slipway.model.machine import Found
 from slipway.model.plan import Plan
+from slipway.model.target import Change, Resource
 from slipway.store import instances
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
-from slipway.vim.contract import Capabilities
 from slipway.vim.registry import Drivers
 from tests.unit.api.world import LCM, World, a_world
 
@@ -89,7 +89,6 @@ class Elsewhere:
     """A driver of another type: nothing but its name and an open door."""
 
     vim_type = "ELSEWHERE.V_1"
-    capabilities = Capabilities()
     actions: tuple[Action[Any], ...] = ()
 
     def validate(self, connection: Connection) -> None:
@@ -102,10 +101,16 @@ class Elsewhere:
     async def check(self, connection: Connection) -> str:
         return "there"
 
-    async def find(self, connection: Connection, instance_id: str) -> Found:
+    def refuse(self, change: Change) -> None:
+        pass
+
+    def resources(self, change: Change) -> tuple[Resource, ...]:
+        return ()
+
+    async def find(self, connection: Connection, instance_id: str, inventory: Found) -> Found:
         return Found()
 
-    def steps_towards(self, wanted: Wanted, found: Found) -> Plan:
+    def steps(self, change: Change, found: Found) -> Plan:
         return Plan()
 
 

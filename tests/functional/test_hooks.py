@@ -64,9 +64,10 @@ class Probe:
         return HookPlan(start, end)
 
     def _at(self, hook: str, situation: Situation) -> Plan:
-        assert situation.wanted is not None
+        assert situation.change is not None
         before = {machine.id: machine.name for machine in situation.found.machines}
-        after = {machine.id: machine.name for machine in situation.wanted.machines}
+        target = situation.change.after
+        after = {member.id: member.name for member in target.members} if target else {}
         chosen = (
             {id_: name for id_, name in after.items() if id_ not in before}
             if hook.endswith("_end")

@@ -12,9 +12,10 @@ from slipway.cluster.parameters import NAME, ClusterParameters, parameters_now, 
 from slipway.cluster.recorded import recorded_version
 from slipway.cluster.site import Node, Site, login_of
 from slipway.cluster.versions import Version
-from slipway.model.machine import FoundMachine, Machine
+from slipway.model.machine import FoundMachine
 from slipway.model.requests import InstantiateRequest, ModifyRequest
 from slipway.model.situation import Situation
+from slipway.model.target import Member
 
 Nodes = tuple[Node, ...]
 
@@ -84,13 +85,13 @@ def workers(nodes: Iterable[Node]) -> Nodes:
 def roster_of(situation: Situation) -> Roster:
     parameters = parameters_of(situation)
     checked = checked_of(situation, parameters)
-    wanted = situation.wanted.machines if situation.wanted else ()
+    target = situation.change.after if situation.change else None
     return Roster(
         situation,
         parameters,
         checked,
         before=_nodes(situation, parameters, checked, situation.found.machines),
-        after=_nodes(situation, parameters, checked, wanted),
+        after=_nodes(situation, parameters, checked, target.members if target else ()),
     )
 
 
@@ -123,7 +124,7 @@ def _nodes(
     situation: Situation,
     parameters: ClusterParameters,
     checked: CheckedCluster,
-    machines: Iterable[Machine | FoundMachine],
+    machines: Iterable[Member | FoundMachine],
 ) -> Nodes:
     roles = {checked.masters.vdu: parameters.master_node, checked.workers.vdu: parameters.worker_node}
     master = checked.masters.vdu
@@ -134,7 +135,7 @@ def _nodes(
     )
 
 
-def _node(instance_id: str, machine: Machine | FoundMachine, role: NodeParameters, *, master: bool) -> Node:
+def _node(instance_id: str, machine: Member | FoundMachine, role: NodeParameters, *, master: bool) -> Node:
     return Node(
         machine=machine.id,
         slot=machine.name,

@@ -224,7 +224,7 @@ class Interpreter:
     def failure(self) -> str:
         """All that went wrong, for a person: which steps, on which nodes, what came back. The same cause once."""
         broken = {r.id: r for r in self.journal if r.error and r.state is not StepState.DONE}
-        groups = grouped(Failure(r.id, f"{r.state}: {r.error}", r.nodes[0] if len(r.nodes) == 1 else None) for r in broken.values())
+        groups = grouped(Failure(r.id, f"{r.state}: {r.error}", r.nodes) for r in broken.values())
         told = [_told_together([broken[failure.who] for failure in group]) for group in groups[:MOST_CAUSES]]
         more = sum(len(group) for group in groups[MOST_CAUSES:])
         return " ".join([*told, *([f"And {more} more steps."] if more else [])])

@@ -7,26 +7,23 @@ back leaves the VNF on the package it had.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 
 from msgspec.structs import replace
 
-from slipway.lcm.rules import Rules, hooked, made_from
-from slipway.lcm.standing import check_links, highest_levels, info_of, level_of, scale_levels
+from slipway.lcm.rules import Rules, made_from
+from slipway.lcm.targets import change_to, check_links, highest_levels, info_of, level_of, scale_levels, target_at
 from slipway.lcm.unsupported import refuse_unsupported
 from slipway.lcm.vim_choice import connections_with, key_of
-from slipway.lcm.wanted import wanted_at
-from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.connectivity import links_of, recorded_links
 from slipway.model.errors import BadRequest, Unprocessable
 from slipway.model.instance import ExtVirtualLink, InstantiatedVnfInfo, ScaleInfo, VnfInstance
-from slipway.model.machine import Wanted
 from slipway.model.merge import merge_patch
 from slipway.model.operation import OperationType
-from slipway.model.plan import Plan
 from slipway.model.requests import ChangePackageRequest
 from slipway.model.situation import Situation
-from slipway.vim.contract import VimDriver
+from slipway.model.target import Change
 
 
 def check(situation: Situation, request: ChangePackageRequest) -> None:
@@ -45,13 +42,11 @@ def check(situation: Situation, request: ChangePackageRequest) -> None:
     connections_with(vnf, request.vim_connection_info)
 
 
-def plan(situation: Situation, request: ChangePackageRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
-    return hooked(situation, wanted(situation, request), "change_current_package", driver, management)
-
-
-def wanted(situation: Situation, request: ChangePackageRequest) -> Wanted:
+def change(situation: Situation, request: ChangePackageRequest) -> Change:
     info = info_of(situation.instance.vnf)
-    return wanted_at(situation, scale_levels(info), level_of(situation), _links(info, request))
+    after = target_at(situation, scale_levels(info), level_of(situation), _links(info, request))
+    parameters = merge_patch(situation.instance.parameters, request.additional_params)
+    return change_to(situation, dataclasses.replace(after, parameters=parameters))
 
 
 def complete(situation: Situation, request: ChangePackageRequest) -> VnfInstance:
@@ -130,4 +125,4 @@ def _links(info: InstantiatedVnfInfo, request: ChangePackageRequest) -> tuple[Ex
     return tuple({link.id: link for link in (*links_of(info), *request.ext_virtual_links)}.values())
 
 
-RULES = Rules(OperationType.CHANGE_VNFPKG, ChangePackageRequest, check, plan, complete, wanted)
+RULES = Rules(OperationType.CHANGE_VNFPKG, ChangePackageRequest, "change_current_package", check, complete, change)

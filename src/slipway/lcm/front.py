@@ -182,8 +182,11 @@ class Lcm:
         # First of all the one thing that only the database can decide: whether the instance is free.
         operations.accept(connection, operation, vim, instance.project)
         situation = _new_situation(connection, kind, request, instance, hold=True)
-        OPERATIONS[kind].check(situation, request)
+        rules = OPERATIONS[kind]
+        rules.check(situation, request)
         self._management.check(situation)
+        if vim is not None and rules.change is not None:
+            self._drivers.for_type(vim.vim_type or "").refuse(rules.change(situation, request))
         refuse_taken_names(connection, self._management, situation)
         tell_of_operation(connection, instance.project, instance.vnf, operation)
         return operation

@@ -18,13 +18,14 @@ from slipway.model.grant import (
     ResourceType,
 )
 from slipway.model.instance import InstantiatedVnfInfo, ResourceHandle, VnfcResourceInfo
-from slipway.model.machine import Machine, Wanted
 from slipway.model.operation import Operation, OperationType
 from slipway.model.requests import ChangePackageRequest, InstantiateRequest
 from slipway.model.secrets import redact
 from slipway.model.situation import Situation
+from slipway.model.target import Change, Resource
 
 Definitions = tuple[ResourceDefinition, ...]
+Resources = tuple[Resource, ...]  # that a change leaves, as the driver of the VIM counts them
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,12 @@ class Difference:
     update: Definitions
 
 
-def grant_request(situation: Situation, wanted: Wanted, operation: Operation, base_url: str) -> GrantRequest:
+def grant_request(
+    situation: Situation, change: Change, left: Resources, operation: Operation, base_url: str
+) -> GrantRequest:
     """Without secrets: in a stored request these are references, and those are left out."""
     vnf, request = situation.instance.vnf, situation.request
-    change = difference(situation, wanted)
+    resources = difference(situation, left)
     level = None
     if isinstance(request, InstantiateRequest):
         level = situation.flavour.level(request.instantiation_level_id).name or None
@@ -51,10 +54,10 @@ def grant_request(situation: Situation, wanted: Wanted, operation: Operation, ba
         instantiation_level_id=level,
         operation=operation.operation,
         is_automatic_invocation=operation.is_automatic_invocation,
-        add_resources=change.add,
-        remove_resources=change.remove,
-        update_resources=change.update,
-        placement_constraints=tuple(_constraints(situation, wanted)),
+        add_resources=resources.add,
+        remove_resources=resources.remove,
+        update_resources=resources.update,
+        placement_constraints=tuple(_constraints(situation, change)),
         additional_params=redact(getattr(request, "additional_params", {})),
         links={
             "vnfLcmOpOcc": {"href": f"{place}/vnf_lcm_op_occs/{operation.id}"},
@@ -63,33 +66,22 @@ def grant_request(situation: Situation, wanted: Wanted, operation: Operation, ba
     )
 
 
-def difference(situation: Situation, wanted: Wanted) -> Difference:
+def difference(situation: Situation, left: Resources) -> Difference:
     """What stays and holds other ports or volumes than before is updated; so is all that another package describes."""
     info = situation.instance.vnf.instantiated_vnf_info
     there = {one.id: one for one in _standing(info, key_of(situation.instance.vnf))} if info else {}
-    then = {one.id: one for one in _wanted(wanted)}
+    then = {one.id: _definition(one.id, one.type, one.template) for one in left}
     held = {vnfc.id: _holdings(vnfc) for vnfc in info.vnfc_resource_info} if info else {}
     described_anew = situation.operation is OperationType.CHANGE_VNFPKG
     return Difference(
         add=tuple(one for id_, one in then.items() if id_ not in there),
         remove=tuple(one for id_, one in there.items() if id_ not in then),
         update=tuple(
-            there[machine.id]
-            for machine in wanted.machines
-            if machine.id in there and (described_anew or _holdings(machine) != held[machine.id])
+            there[id_]
+            for id_, holdings in held.items()
+            if id_ in then and (described_anew or {one.id for one in left if one.of == id_} != holdings)
         ),
     )
-
-
-def _wanted(wanted: Wanted) -> Iterator[ResourceDefinition]:
-    for machine in wanted.machines:
-        yield _definition(machine.id, ResourceType.COMPUTE, machine.vdu)
-        for port in machine.ports:
-            yield _definition(port.id, ResourceType.LINKPORT, port.name)
-        for volume in machine.volumes:
-            yield _definition(volume.id, ResourceType.STORAGE, volume.name)
-    for network in wanted.networks:
-        yield _definition(network.id, ResourceType.VL, network.name)
 
 
 def _standing(info: InstantiatedVnfInfo, vim_key: str) -> Iterator[ResourceDefinition]:
@@ -110,18 +102,17 @@ def _definition(
     return ResourceDefinition(id=id_, type=kind, resource_template_id=template, resource=resource)
 
 
-def _holdings(one: Machine | VnfcResourceInfo) -> set[str]:
-    if isinstance(one, Machine):
-        return {*(port.id for port in one.ports), *(volume.id for volume in one.volumes)}
-    return {*(cp.id for cp in one.vnfc_cp_info), *one.storage_resource_ids}
+def _holdings(vnfc: VnfcResourceInfo) -> set[str]:
+    return {*(cp.id for cp in vnfc.vnfc_cp_info), *vnfc.storage_resource_ids}
 
 
-def _constraints(situation: Situation, wanted: Wanted) -> Iterator[PlacementConstraint]:
+def _constraints(situation: Situation, change: Change) -> Iterator[PlacementConstraint]:
     """The affinity rules that something new falls under."""
     info = situation.instance.vnf.instantiated_vnf_info
     there = {vnfc.id: vnfc.compute_resource for vnfc in info.vnfc_resource_info} if info else {}
     for rule in situation.flavour.placement:
-        members = [machine.id for machine in wanted.machines if machine.vdu in rule.targets]
+        after = change.after.members if change.after else ()
+        members = [member.id for member in after if member.vdu in rule.targets]
         if len(members) > 1 and not all(member in there for member in members):
             yield PlacementConstraint(
                 affinity_or_anti_affinity="ANTI_AFFINITY" if rule.apart else "AFFINITY",

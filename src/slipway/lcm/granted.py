@@ -6,20 +6,21 @@ remembered with the instance for as long as it is of the same package, so that a
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from slipway.lcm.grant_request import Definitions, difference
+from slipway.lcm.grant_request import Definitions, Resources, difference
 from slipway.model.connectivity import connected
 from slipway.model.grant import Grant, GrantInfo, GrantRequest
 from slipway.model.instance import VimConnectionInfo, VnfInstance
-from slipway.model.machine import Machine, Wanted
 from slipway.model.operation import OperationType
 from slipway.model.requests import AnyRequest, InstantiateRequest
 from slipway.model.situation import Situation
+from slipway.model.target import Change
 from slipway.nfvo.reading import unusable
 
 ASSETS = "vimAssets"  # in instantiatedVnfInfo.metadata
@@ -45,11 +46,11 @@ def check_grant(asked: GrantRequest, grant: Grant, vims: Iterable[str]) -> None:
     _check_vim(asked, grant, set(vims))
 
 
-def check_unchanged(situation: Situation, wanted: Wanted) -> None:
+def check_unchanged(situation: Situation, left: Resources) -> None:
     """Links and parameters of a grant must not lead to anything that nobody was asked for."""
     if situation.granting is None:
         return
-    change, asked = difference(situation, wanted), situation.granting.request
+    change, asked = difference(situation, left), situation.granting.request
     for name, now, before in (
         ("make", change.add, asked.add_resources),
         ("remove", change.remove, asked.remove_resources),
@@ -82,16 +83,18 @@ def vim_in(grant: Grant) -> dict[str, VimConnectionInfo]:
     return {key: described[key]} if key in described else {}
 
 
-def granted(situation: Situation, wanted: Wanted) -> Wanted:
-    """New machines in the zones, of the images and of the sizes that were granted, now or before."""
+def granted(situation: Situation, change: Change) -> Change:
+    """With the zones, images and sizes for what is new, as they were granted now or before."""
+    if change.after is None:
+        return change
     assets = _assets(situation)
-    zones = _zones(situation.granting.grant) if situation.granting else {}
-    if assets is None and not zones:
-        return wanted
-    info = situation.instance.vnf.instantiated_vnf_info
-    there = {vnfc.id for vnfc in info.vnfc_resource_info} if info else set()
-    machines = (one if one.id in there else _placed(one, zones.get(one.id), assets) for one in wanted.machines)
-    return replace(wanted, machines=tuple(machines))
+    after = dataclasses.replace(
+        change.after,
+        zones=_zones(situation.granting.grant) if situation.granting else {},
+        images=assets.software_images if assets else {},
+        flavours=assets.compute_resource_flavours if assets else {},
+    )
+    return dataclasses.replace(change, after=after)
 
 
 def remembered(vnf: VnfInstance, situation: Situation) -> VnfInstance:
@@ -125,15 +128,6 @@ def _assets(situation: Situation) -> Assets | None:
     if not images and not flavours:
         return None
     return Assets(vnfd_id=vnfd_id, software_images=images, compute_resource_flavours=flavours)
-
-
-def _placed(machine: Machine, zone: str | None, assets: Assets | None) -> Machine:
-    return replace(
-        machine,
-        zone=zone or machine.zone,
-        image=(assets and assets.software_images.get(machine.vdu)) or machine.image,
-        flavour=(assets and assets.compute_resource_flavours.get(machine.vdu)) or machine.flavour,
-    )
 
 
 def _zones(grant: Grant) -> Mapping[str, str]:

@@ -14,14 +14,15 @@ from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.errors import RequestError
 from slipway.model.grant import Grant, Granting
 from slipway.model.instance import Instance, VimConnectionInfo, VnfInstance
-from slipway.model.machine import Wanted
 from slipway.model.operation import Operation, OperationType
 from slipway.model.situation import Situation
+from slipway.model.target import Change
 from slipway.nfvo.grants import GrantDesk
 from slipway.nfvo.reading import unusable
 from slipway.store import instances, operations
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
+from slipway.vim.contract import VimDriver
 from slipway.vim.registry import Drivers
 
 Granted = tuple[Operation, VimConnectionInfo | None]
@@ -48,7 +49,9 @@ class Grants:
 
     async def ask(self, operation: Operation, situation: Situation, vim: VimConnectionInfo | None) -> Granted:
         """The operation as it is now, and the VIM it is to be on."""
-        request = grant_request(situation, wanted_in(situation), operation, self._base_url)
+        driver = self._drivers.for_type((vim.vim_type if vim else None) or "")
+        change = change_in(situation)
+        request = grant_request(situation, change, driver.resources(change), operation, self._base_url)
         grant = await self._nfvo.ask(request)
         check_grant(request, grant, _names_of(vim, situation.instance.vnf))
         return await self._database.write(self._keep, operation.id, Granting(request=request, grant=grant))
@@ -76,19 +79,21 @@ class Grants:
             raise unusable(error.detail.rstrip(".")) from None
 
 
-def check_granted(situation: Situation, management: ManagementDrivers) -> None:
+def check_granted(situation: Situation, management: ManagementDrivers, driver: VimDriver) -> None:
     """What is wrong with the request now came with the grant: it was right without."""
     try:
         OPERATIONS[situation.operation].check(situation, situation.request)
         management.check(situation)
     except RequestError as error:
         raise unusable(error.detail.rstrip(".")) from None
-    check_unchanged(situation, wanted_in(situation))
+    check_unchanged(situation, driver.resources(change_in(situation)))
 
 
-def wanted_in(situation: Situation) -> Wanted:
-    wanted = OPERATIONS[situation.operation].wanted
-    return wanted(situation, situation.request) if wanted else Wanted(instance_id=situation.instance.vnf.id)
+def change_in(situation: Situation) -> Change:
+    change = OPERATIONS[situation.operation].change
+    if change is None:
+        raise ValueError(f"{situation.operation} touches no VIM, so that nobody is asked for it")
+    return change(situation, situation.request)
 
 
 def _names_of(vim: VimConnectionInfo | None, vnf: VnfInstance) -> set[str]:

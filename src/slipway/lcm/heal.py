@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from slipway.lcm.rules import Rules, hooked
-from slipway.lcm.standing import info_of, wanted_now
+from slipway.lcm.rules import Rules
+from slipway.lcm.targets import change_to, info_of, target_now
 from slipway.lcm.unsupported import refuse_unsupported
-from slipway.lcm.wanted import Renewal
-from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.errors import BadRequest
 from slipway.model.instance import VnfInstance
-from slipway.model.machine import Wanted
 from slipway.model.operation import OperationType
-from slipway.model.plan import Plan
 from slipway.model.requests import HealRequest
 from slipway.model.situation import Situation
-from slipway.vim.contract import VimDriver
+from slipway.model.target import Change, Renewal
 
 
 def check(situation: Situation, request: HealRequest) -> None:
@@ -22,12 +18,9 @@ def check(situation: Situation, request: HealRequest) -> None:
     _renewal(situation, request)
 
 
-def plan(situation: Situation, request: HealRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
-    return hooked(situation, wanted(situation, request), "heal", driver, management)
-
-
-def wanted(situation: Situation, request: HealRequest) -> Wanted:
-    return wanted_now(situation, renewal=_renewal(situation, request))
+def change(situation: Situation, request: HealRequest) -> Change:
+    renewal = _renewal(situation, request)
+    return change_to(situation, target_now(situation, renewal=renewal), renewal=renewal)
 
 
 def complete(situation: Situation, request: HealRequest) -> VnfInstance:
@@ -49,7 +42,7 @@ def _renewal(situation: Situation, request: HealRequest) -> Renewal:
                 f"{', '.join(vnfc.id for vnfc in info.vnfc_info) or 'none'}."
             )
     chosen = request.vnfc_instance_id or tuple(known)
-    return Renewal(machines=frozenset(known[name] for name in chosen), everything=everything)
+    return Renewal(members=frozenset(known[name] for name in chosen), everything=everything)
 
 
-RULES = Rules(OperationType.HEAL, HealRequest, check, plan, complete, wanted)
+RULES = Rules(OperationType.HEAL, HealRequest, "heal", check, complete, change)

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from msgspec.structs import replace
 
-from slipway.lcm.rules import Rules, hooked
-from slipway.lcm.standing import check_links, highest_levels
+from slipway.lcm.rules import Rules
+from slipway.lcm.targets import change_to, check_links, highest_levels, target_at
 from slipway.lcm.unsupported import refuse_unsupported
 from slipway.lcm.vim_choice import KEY, key_for_new
-from slipway.lcm.wanted import wanted_at
-from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.connectivity import recorded_links
 from slipway.model.errors import Conflict
 from slipway.model.instance import InstantiatedVnfInfo, InstantiationState, ScaleInfo, VnfInstance
-from slipway.model.machine import Wanted
 from slipway.model.operation import OperationType
-from slipway.model.plan import Plan
 from slipway.model.requests import InstantiateRequest
 from slipway.model.situation import Situation
-from slipway.vim.contract import VimDriver
+from slipway.model.target import Change
 
 
 def check(situation: Situation, request: InstantiateRequest) -> None:
@@ -30,13 +28,10 @@ def check(situation: Situation, request: InstantiateRequest) -> None:
     check_links(request.ext_virtual_links, situation.flavour)
 
 
-def plan(situation: Situation, request: InstantiateRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
-    return hooked(situation, wanted(situation, request), "instantiate", driver, management)
-
-
-def wanted(situation: Situation, request: InstantiateRequest) -> Wanted:
+def change(situation: Situation, request: InstantiateRequest) -> Change:
     level = situation.flavour.level(request.instantiation_level_id)
-    return wanted_at(situation, dict(level.scale), level, request.ext_virtual_links)
+    after = target_at(situation, dict(level.scale), level, request.ext_virtual_links)
+    return change_to(situation, dataclasses.replace(after, parameters=request.additional_params))
 
 
 def complete(situation: Situation, request: InstantiateRequest) -> VnfInstance:
@@ -60,4 +55,4 @@ def complete(situation: Situation, request: InstantiateRequest) -> VnfInstance:
     )
 
 
-RULES = Rules(OperationType.INSTANTIATE, InstantiateRequest, check, plan, complete, wanted)
+RULES = Rules(OperationType.INSTANTIATE, InstantiateRequest, "instantiate", check, complete, change)

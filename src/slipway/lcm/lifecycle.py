@@ -10,12 +10,11 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import Connection as DatabaseConnection
 
-from slipway.lcm import modify
 from slipway.lcm.changes import changed_links, modifications, resource_changes
 from slipway.lcm.granted import remembered, with_grant
 from slipway.lcm.grants import Grants, check_granted
 from slipway.lcm.operations import OPERATIONS
-from slipway.lcm.record import as_recorded, outcomes, patched, recorded_machine, with_outcomes
+from slipway.lcm.record import as_recorded, inventory, outcomes, patched, recorded_machine, with_outcomes
 from slipway.lcm.vim_choice import in_clear, key_of
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.action import Connection
@@ -62,12 +61,12 @@ class RecordedLifecycle:
 
     async def plan(self, operation: Operation, vim: VimConnectionInfo | None) -> Plan:
         situation = await self._database.read(_situation, operation)
-        if self._grants and operation.grant_id is None and OPERATIONS[operation.operation].wanted:
+        if self._grants and operation.grant_id is None and OPERATIONS[operation.operation].change:
             await self.plan_for(situation, vim)  # nobody is asked for what can't be planned
             operation, vim = await self._grants.ask(operation, situation, vim)
             situation = await self._database.read(_situation, operation)
-        if situation.granting:
-            check_granted(situation, self._management)
+        if situation.granting and vim:
+            check_granted(situation, self._management, self._drivers.for_type(vim.vim_type or ""))
         return await self.plan_for(situation, vim)
 
     @property
@@ -78,15 +77,15 @@ class RecordedLifecycle:
         """The one way to a plan, whether it is only shown or will be run."""
         rules = OPERATIONS[situation.operation]
         rules.check(situation, situation.request)
-        if situation.operation is OperationType.MODIFY_INFO:
-            return modify.hooks(situation, self._management)
+        if rules.change is None:
+            return rules.hooks_only(situation, self._management)
         if vim is None:
             raise Conflict(f"VNF instance {situation.instance.vnf.id} is on no VIM.")
         connection = await self._connection(situation.instance.vnf.id, vim)
         driver = self._drivers.for_type(connection.vim_type)
-        found = await driver.find(connection, situation.instance.vnf.id)
-        recorded = as_recorded(found, situation.instance.vnf.instantiated_vnf_info)
-        return rules.plan(dataclasses.replace(situation, found=recorded), situation.request, driver, self._management)
+        recorded = inventory(situation.instance.vnf.instantiated_vnf_info)
+        found = as_recorded(await driver.find(connection, situation.instance.vnf.id, recorded), recorded)
+        return rules.plan(dataclasses.replace(situation, found=found), driver, self._management)
 
     def announce(self, connection: DatabaseConnection, operation: Operation) -> None:
         instance = instances.get(connection, operation.vnf_instance_id)
@@ -172,7 +171,11 @@ def situation_of(
         flavour = _same_flavour(descriptor, info.flavour_id)
     else:
         flavour = next(iter(descriptor.flavours.values()))
-    return Situation(operation, request, instance, descriptor, flavour, Found(), files)
+    before = None
+    if info is not None and vnfd_id != instance.vnf.vnfd_id:
+        former, _ = packages.contents(connection, instance.vnf.vnfd_id, instance.project)
+        before = former.flavours.get(info.flavour_id)
+    return Situation(operation, request, instance, descriptor, flavour, Found(), files, flavour_before=before)
 
 
 def _same_flavour(descriptor: Descriptor, flavour_id: str) -> Flavour:
@@ -195,7 +198,10 @@ def _after(situation: Situation, operation: Operation, journal: Sequence[StepRec
         vnf = remembered(rules.complete(situation, situation.request), situation)
     if vnf.instantiated_vnf_info is None:
         return patched(vnf, results)
-    info: InstantiatedVnfInfo = with_outcomes(vnf.instantiated_vnf_info, results, situation.flavour, key_of(vnf))
+    members = rules.change(situation, situation.request).members if rules.change else {}
+    info: InstantiatedVnfInfo = with_outcomes(
+        vnf.instantiated_vnf_info, results, situation.flavour, key_of(vnf), members, situation.instance.version
+    )
     return patched(replace(vnf, instantiated_vnf_info=info), results)
 
 

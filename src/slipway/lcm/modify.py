@@ -10,15 +10,12 @@ from msgspec.structs import replace
 
 from slipway.lcm.rules import Rules, made_from, must_be_instantiated
 from slipway.lcm.vim_choice import check_change
-from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.errors import BadRequest
 from slipway.model.instance import InstantiationState, VimConnectionInfo, VnfInstance
 from slipway.model.merge import bounded, merge_patch
 from slipway.model.operation import OperationType
-from slipway.model.plan import Plan
 from slipway.model.requests import ModifyRequest
 from slipway.model.situation import Situation
-from slipway.vim.contract import VimDriver
 
 MERGED = {
     "vnf_configurable_properties": "vnfConfigurableProperties",
@@ -39,18 +36,6 @@ def check(situation: Situation, request: ModifyRequest) -> None:
                 raise BadRequest(f"vnfcInfoModifications[{at}].id: the VNF has no VNFC {change.id!r}.")
     _connections(vnf, request)
     _merged(vnf, request)
-
-
-def plan(situation: Situation, request: ModifyRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
-    return hooks(situation, management)
-
-
-def hooks(situation: Situation, management: ManagementDrivers) -> Plan:
-    """Where nothing runs, nobody has to be told."""
-    if situation.instance.vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED:
-        return Plan()
-    hooked = management.plan("modify_information", situation)
-    return Plan.chain(hooked.start, hooked.end)
 
 
 def complete(situation: Situation, request: ModifyRequest) -> VnfInstance:
@@ -100,4 +85,4 @@ def _connections(vnf: VnfInstance, request: ModifyRequest) -> dict[str, VimConne
     return connections
 
 
-RULES = Rules(OperationType.MODIFY_INFO, ModifyRequest, check, plan, complete)
+RULES = Rules(OperationType.MODIFY_INFO, ModifyRequest, "modify_information", check, complete)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from slipway.lcm.wanted import slot_of
 from slipway.model.connectivity import config_of
 from slipway.model.descriptor import Flavour
 from slipway.model.instance import (
@@ -36,6 +35,9 @@ from slipway.model.machine import (
     Outcome,
 )
 from slipway.model.merge import merge_patch
+from slipway.model.target import Member
+
+MADE_AT = "madeAt"  # in a VNFC's metadata: the version of the record when it was made
 
 
 def outcomes(journal: Sequence[StepRecord]) -> list[Outcome]:
@@ -45,8 +47,14 @@ def outcomes(journal: Sequence[StepRecord]) -> list[Outcome]:
 
 
 def with_outcomes(
-    info: InstantiatedVnfInfo, results: Iterable[Outcome], flavour: Flavour, vim_key: str
+    info: InstantiatedVnfInfo,
+    results: Iterable[Outcome],
+    flavour: Flavour,
+    vim_key: str,
+    members: Mapping[str, Member],
+    version: int,
 ) -> InstantiatedVnfInfo:
+    """`members`: whom the operation knows, by id. `version`: of the record, by which VNFCs are told old from new."""
     vnfcs = {vnfc.id: vnfc for vnfc in info.vnfc_resource_info}
     links = {link.id: link for link in info.vnf_virtual_link_resource_info}
     storages = {storage.id: storage for storage in info.virtual_storage_resource_info}
@@ -59,17 +67,18 @@ def with_outcomes(
         for network in result.networks:
             links[network.id] = _link(network, vim_key)
         for machine in result.machines:
-            vnfcs[machine.id] = _vnfc(machine, inside, vim_key, info)
+            made_at = vnfcs[machine.id].metadata.get(MADE_AT) if machine.id in vnfcs else version
+            vnfcs[machine.id] = _vnfc(machine, inside, vim_key, members.get(machine.id), made_at, info)
             storages.update((volume.id, _storage(volume, vim_key)) for volume in machine.volumes)
     order = list(flavour.vdus)
-    members = sorted(vnfcs.values(), key=lambda vnfc: (order.index(vnfc.vdu_id), slot_of(vnfc)))
+    after = sorted(vnfcs.values(), key=lambda vnfc: (order.index(vnfc.vdu_id), vnfc.metadata.get("slot", 0), vnfc.id))
     return replace(
         info,
-        vnfc_resource_info=tuple(members),
+        vnfc_resource_info=tuple(after),
         vnf_virtual_link_resource_info=tuple(links.values()),
         virtual_storage_resource_info=tuple(storages.values()),
-        vnfc_info=tuple(_vnfc_infos(info, members)),
-        ext_cp_info=tuple(_ext_cps(members, info)),
+        vnfc_info=tuple(_vnfc_infos(info, after)),
+        ext_cp_info=tuple(_ext_cps(after, info)),
     )
 
 
@@ -81,28 +90,40 @@ def patched(vnf: VnfInstance, results: Iterable[Outcome]) -> VnfInstance:
     return vnf
 
 
-def as_recorded(found: Found, info: InstantiatedVnfInfo | None) -> Found:
+def inventory(info: InstantiatedVnfInfo | None) -> Found:
+    """All that the record has, as a VIM would tell it."""
+    if info is None:
+        return Found()
+    return Found(
+        machines=tuple(_found(vnfc, info) for vnfc in info.vnfc_resource_info),
+        networks=tuple(
+            FoundNetwork(id=link.id, name=link.vnf_virtual_link_desc_id, resource_id=link.network_resource.resource_id)
+            for link in info.vnf_virtual_link_resource_info
+        ),
+    )
+
+
+def as_recorded(found: Found, recorded: Found) -> Found:
     """What the VIM says, and our records where they know better.
 
     A machine that the records know counts as standing even if it is broken: only a heal touches it, because a machine
     made anew without its management driver's steps is an empty shell. And a list that leaves something out must not
     make us leave it behind.
     """
-    if info is None:
-        return found
-    vnfcs = {vnfc.id: _found(vnfc, info) for vnfc in info.vnfc_resource_info}
-    links = {
-        link.id: FoundNetwork(
-            id=link.id, name=link.vnf_virtual_link_desc_id, resource_id=link.network_resource.resource_id
-        )
-        for link in info.vnf_virtual_link_resource_info
-    }
+    machines = {machine.id for machine in recorded.machines}
+    networks = {network.id for network in recorded.networks}
     return replace(
         found,
         broken=tuple(machine.id for machine in found.machines if not machine.ready),
-        machines=(*vnfcs.values(), *(machine for machine in found.machines if machine.id not in vnfcs)),
-        networks=(*links.values(), *(network for network in found.networks if network.id not in links)),
+        machines=(*recorded.machines, *(machine for machine in found.machines if machine.id not in machines)),
+        networks=(*recorded.networks, *(network for network in found.networks if network.id not in networks)),
     )
+
+
+def member_of(vnfc: VnfcResourceInfo) -> Member | None:
+    """None for a VNFC without a slot: a pod."""
+    slot = vnfc.metadata.get("slot")
+    return None if slot is None else Member(id=vnfc.id, vdu=vnfc.vdu_id, slot=int(slot))
 
 
 def recorded_machine(info: InstantiatedVnfInfo | None, machine_id: str) -> FoundMachine | None:
@@ -125,10 +146,18 @@ def _storage(volume: FoundVolume, vim_key: str) -> VirtualStorageResourceInfo:
     )
 
 
-def _vnfc(machine: FoundMachine, inside: set[str], vim_key: str, info: InstantiatedVnfInfo) -> VnfcResourceInfo:
-    slot = int(machine.name.rpartition("-")[2])
-    metadata: dict[str, Any] = {"name": machine.name, "slot": slot}
+def _vnfc(
+    machine: FoundMachine,
+    inside: set[str],
+    vim_key: str,
+    member: Member | None,
+    made_at: int | None,
+    info: InstantiatedVnfInfo,
+) -> VnfcResourceInfo:
+    metadata: dict[str, Any] = {"name": machine.name}
     told = {
+        "slot": member.slot if member else None,
+        MADE_AT: made_at,
         "host": machine.host,
         "hostKey": machine.host_key,
         "image": machine.image,
@@ -141,9 +170,10 @@ def _vnfc(machine: FoundMachine, inside: set[str], vim_key: str, info: Instantia
         zone_id=machine.zone,
         storage_resource_ids=tuple(volume.id for volume in machine.volumes),
         vnfc_cp_info=tuple(
-            _cp(port, port.name not in inside, config_of(info, port.name, slot)[1]) for port in machine.ports
+            _cp(port, port.name not in inside, config_of(info, port.name, member.slot if member else 0)[1])
+            for port in machine.ports
         ),
-        metadata=metadata | {name: value for name, value in told.items() if value},
+        metadata=metadata | {name: value for name, value in told.items() if value is not None},
     )
 
 

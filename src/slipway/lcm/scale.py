@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from slipway.lcm.rules import Rules, hooked
-from slipway.lcm.standing import info_of, level_of, scale_levels, wanted_now
-from slipway.mgmt.drivers import ManagementDrivers
+from slipway.lcm.rules import Rules
+from slipway.lcm.targets import change_to, info_of, level_of, scale_levels, target_now
 from slipway.model.errors import BadRequest
 from slipway.model.instance import ScaleInfo, VnfInstance
-from slipway.model.machine import Wanted
 from slipway.model.operation import OperationType
-from slipway.model.plan import Plan
 from slipway.model.requests import ScaleRequest, ScaleType
 from slipway.model.situation import Situation
-from slipway.vim.contract import VimDriver
+from slipway.model.target import Change
 
 
 def check(situation: Situation, request: ScaleRequest) -> None:
@@ -41,13 +38,8 @@ def check(situation: Situation, request: ScaleRequest) -> None:
             )
 
 
-def plan(situation: Situation, request: ScaleRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
-    """Evacuate before removing: `scale_start` comes before the VIM takes machines away."""
-    return hooked(situation, wanted(situation, request), "scale", driver, management)
-
-
-def wanted(situation: Situation, request: ScaleRequest) -> Wanted:
-    return wanted_now(situation, _new_levels(situation, request))
+def change(situation: Situation, request: ScaleRequest) -> Change:
+    return change_to(situation, target_now(situation, _new_levels(situation, request)))
 
 
 def complete(situation: Situation, request: ScaleRequest) -> VnfInstance:
@@ -63,4 +55,4 @@ def _new_levels(situation: Situation, request: ScaleRequest) -> dict[str, int]:
     return {**levels, request.aspect_id: levels.get(request.aspect_id, 0) + steps}
 
 
-RULES = Rules(OperationType.SCALE, ScaleRequest, check, plan, complete, wanted)
+RULES = Rules(OperationType.SCALE, ScaleRequest, "scale", check, complete, change)

@@ -18,12 +18,12 @@ from slipway.cluster.steps.world import World
 from slipway.kube.account import FETCHED, Token, granted_token
 from slipway.lcm.clusters import vim_id_of
 from slipway.lcm.lifecycle import situation_of
-from slipway.lcm.record import as_recorded
+from slipway.lcm.record import inventory
 from slipway.lcm.vim_choice import chosen_before, in_clear
 from slipway.model.action import Connection
 from slipway.model.errors import Conflict, NotFound, StepError, VimError, VimFault
 from slipway.model.instance import Instance, InstantiationState, VimConnectionInfo
-from slipway.model.machine import Found, FoundMachine, Outcome
+from slipway.model.machine import FoundMachine, Outcome
 from slipway.model.operation import OperationType
 from slipway.model.requests import HealRequest
 from slipway.model.situation import Situation
@@ -86,7 +86,7 @@ def _situation(connection: DatabaseConnection, instance_id: str) -> Situation:
     if instance.vnf.instantiation_state is not InstantiationState.INSTANTIATED:
         raise Conflict(f"VNF instance {instance_id} is not instantiated; there is no cluster.")
     situation = situation_of(connection, OperationType.HEAL, HealRequest(), instance)
-    return dataclasses.replace(situation, found=as_recorded(Found(), instance.vnf.instantiated_vnf_info))
+    return dataclasses.replace(situation, found=inventory(instance.vnf.instantiated_vnf_info))
 
 
 class _Looking:
@@ -94,9 +94,7 @@ class _Looking:
 
     def __init__(self, database: Database, vault: Vault, instance: Instance) -> None:
         self._database, self._vault, self._instance = database, vault, instance
-        self._machines = {
-            machine.id: machine for machine in as_recorded(Found(), instance.vnf.instantiated_vnf_info).machines
-        }
+        self._machines = {machine.id: machine for machine in inventory(instance.vnf.instantiated_vnf_info).machines}
 
     @property
     def operation_id(self) -> str:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from slipway.lcm.rules import Rules, hooked, must_be_instantiated
-from slipway.mgmt.drivers import ManagementDrivers
+from slipway.lcm.rules import Rules, must_be_instantiated
+from slipway.lcm.targets import change_to
 from slipway.model.errors import BadRequest
 from slipway.model.instance import InstantiationState, VnfInstance
-from slipway.model.machine import Wanted
 from slipway.model.operation import OperationType
-from slipway.model.plan import Plan
 from slipway.model.requests import TerminateRequest, TerminationType
 from slipway.model.situation import Situation
-from slipway.vim.contract import VimDriver
+from slipway.model.target import Change
 
 DEFAULT_GRACE = 10
 
@@ -24,16 +22,11 @@ def check(situation: Situation, request: TerminateRequest) -> None:
         raise BadRequest("gracefulTerminationTimeout: it has no meaning with terminationType FORCEFUL; leave it out.")
 
 
-def plan(situation: Situation, request: TerminateRequest, driver: VimDriver, management: ManagementDrivers) -> Plan:
-    return hooked(situation, nothing(situation, request), "terminate", driver, management)
-
-
-def nothing(situation: Situation, request: TerminateRequest) -> Wanted:
+def change(situation: Situation, request: TerminateRequest) -> Change:
     grace = 0
     if request.termination_type is TerminationType.GRACEFUL:
         grace = request.graceful_termination_timeout or DEFAULT_GRACE
-    dependencies = situation.flavour.dependencies()
-    return Wanted(instance_id=situation.instance.vnf.id, grace_seconds=grace, dependencies=dependencies)
+    return change_to(situation, None, grace_seconds=grace)
 
 
 def complete(situation: Situation, request: TerminateRequest) -> VnfInstance:
@@ -45,4 +38,4 @@ def complete(situation: Situation, request: TerminateRequest) -> VnfInstance:
     )
 
 
-RULES = Rules(OperationType.TERMINATE, TerminateRequest, check, plan, complete, nothing)
+RULES = Rules(OperationType.TERMINATE, TerminateRequest, "terminate", check, complete, change)

@@ -17,11 +17,11 @@ _OWN = re.compile(
 
 @dataclass(frozen=True)
 class Failure:
-    """`who` failed on `node`, if on one, and `why`."""
+    """`who` failed on `nodes`, if on any, and `why`."""
 
     who: str
     why: str
-    node: str | None = None
+    nodes: tuple[str, ...] = ()
 
 
 def grouped(failures: Iterable[Failure]) -> list[list[Failure]]:
@@ -41,4 +41,6 @@ def listed(names: Iterable[str]) -> str:
 
 def _cause(failure: Failure) -> str:
     why = _OWN.sub("*", failure.why)
-    return re.sub(rf"{re.escape(failure.node)}(?!\d)", "*", why, flags=re.IGNORECASE) if failure.node else why
+    for node in failure.nodes:
+        why = re.sub(rf"{re.escape(node)}(?!\d)", "*", why, flags=re.IGNORECASE)
+    return why

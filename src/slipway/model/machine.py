@@ -58,14 +58,6 @@ class Machine(Record, frozen=True, kw_only=True):
     together_with: tuple[str, ...] = ()  # affinity: names of groups whose members go on one host
 
 
-class KubernetesObject(Record, frozen=True, kw_only=True):
-    """Something applied as it is on a Kubernetes VIM. Waves go one after another, lowest first."""
-
-    id: str
-    manifest: dict[str, Any]
-    wave: int = 0
-
-
 class Wanted(Record, frozen=True, kw_only=True):
     """All an instance should have. Nothing in it: everything goes, after `grace_seconds` to shut down in order."""
 
@@ -77,7 +69,6 @@ class Wanted(Record, frozen=True, kw_only=True):
         str, tuple[str, ...]
     ] = {}  # VDU -> VDUs whose machines are made before, and removed after, its own
     former: tuple[Machine, ...] = ()  # machines that stay and whose ports change, as they were: undo can go back
-    objects: tuple[KubernetesObject, ...] = ()
 
 
 class FoundNetwork(Record, frozen=True, kw_only=True):

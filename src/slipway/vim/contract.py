@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from slipway.model.action import Action, Connection
-from slipway.model.machine import Found, Wanted
+from slipway.model.machine import Found
 from slipway.model.plan import Plan
-
-
-@dataclass(frozen=True)
-class Capabilities:
-    """What a driver can hold. `lcm/` refuses early what it can't."""
-
-    machines: bool = False
-    networks: bool = False
-    volumes: bool = False
-    objects: bool = False
+from slipway.model.target import Change, Resource
 
 
 class VimDriver(Protocol):
     vim_type: str
-    capabilities: Capabilities
 
     @property
     def actions(self) -> tuple[Action[Any], ...]:
-        """The hands behind the steps that `steps_towards` names."""
+        """What does the steps that `steps` names."""
         ...
 
     def validate(self, connection: Connection) -> None:
@@ -37,10 +26,18 @@ class VimDriver(Protocol):
         """Log in, and say in one sentence what is there. VimError says what is wrong and the cure."""
         ...
 
-    async def find(self, connection: Connection, instance_id: str) -> Found:
-        """All the VIM holds for the instance, ours by record or not."""
+    def refuse(self, change: Change) -> None:
+        """Unprocessable when the VIM can't hold what the change leads to. Asked before it is accepted. No I/O."""
         ...
 
-    def steps_towards(self, wanted: Wanted, found: Found) -> Plan:
-        """What turns `found` into `wanted`. Pure; no step at all when they agree."""
+    def resources(self, change: Change) -> tuple[Resource, ...]:
+        """What the change leaves on the VIM, as far as it can be known before: what an NFVO is asked for. Pure."""
+        ...
+
+    async def find(self, connection: Connection, instance_id: str, inventory: Found) -> Found:
+        """All the VIM holds for the instance, ours by record or not. `inventory` is what the record has."""
+        ...
+
+    def steps(self, change: Change, found: Found) -> Plan:
+        """What makes of `found` what the change leads to. Pure; no step at all when they agree."""
         ...

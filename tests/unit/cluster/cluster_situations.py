@@ -24,6 +24,8 @@ from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
 from slipway.model.requests import AnyRequest
 from slipway.model.situation import Situation
+from slipway.model.target import Change, Member, Target
+from slipway.vim.simulated.steps import steps_towards
 from tests.unit.cluster.flavours import flavour
 
 ID = "11111111-2222-4333-8444-555555555555"
@@ -61,10 +63,17 @@ def situation(kind: OperationType, request: AnyRequest, before: Slots, after: Sl
             FoundMachine(id=id_, name=slot, vdu=slot.split("-")[0], resource_id=id_, ready=True)
             for slot, id_ in before.items()
         )),
-        wanted=Wanted(instance_id=ID, machines=tuple(
-            Machine(id=id_, name=slot, vdu=slot.split("-")[0]) for slot, id_ in after.items()
-        )),
+        change=Change(
+            instance_id=ID, version=1, inventory=Found(), before=target(shape, before) if before else None,
+            after=target(shape, after) if after else None,
+        ),
     )  # fmt: skip
+
+
+def target(shape: Flavour, named: Slots) -> Target:
+    members = ((id_, *slot.split("-")) for slot, id_ in named.items())
+    return Target(flavour=shape, scale={}, counts={},
+                  members=tuple(Member(id=id_, vdu=vdu, slot=int(at)) for id_, vdu, at in members))  # fmt: skip
 
 
 def descriptor(shape: Flavour) -> Descriptor:
@@ -91,6 +100,13 @@ def instance(before: Slots, masters: int) -> Instance:
         instantiated_vnf_info=info if before else None,
     )  # fmt: skip
     return Instance(vnf=vnf, created_at=datetime(2026, 1, 1, tzinfo=UTC), parameters=parameters(masters))
+
+
+def vim_steps(now: Situation) -> Plan:
+    """What a VIM does for members that hold nothing."""
+    after = now.change.after if now.change else None
+    machines = (Machine(id=one.id, name=one.name, vdu=one.vdu) for one in (after.members if after else ()))
+    return steps_towards(Wanted(instance_id=ID, machines=tuple(machines)), now.found)
 
 
 def earlier(plan: Plan, step: str) -> set[str]:

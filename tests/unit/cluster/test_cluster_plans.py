@@ -24,7 +24,6 @@ from slipway.model.requests import (
     TerminationType,
 )
 from slipway.model.situation import Situation
-from slipway.vim.simulated.steps import steps_towards
 from tests.unit.cluster.cluster_situations import (
     DRIVER,
     Slots,
@@ -33,14 +32,14 @@ from tests.unit.cluster.cluster_situations import (
     renewed,
     situation,
     slots,
+    vim_steps,
 )
 
 BOTH: Edges = frozenset({"start", "end"})
 
 
 def whole_plan(name: str, now: Situation) -> Plan:
-    assert now.wanted is not None
-    return woven(DRIVER.plan(name, BOTH, now), steps_towards(now.wanted, now.found)).checked()
+    return woven(DRIVER.plan(name, BOTH, now), vim_steps(now)).checked()
 
 
 def instantiate(masters: int, workers: int = 2) -> Plan:
@@ -112,9 +111,8 @@ def test_with_a_hook_at_the_start_only_the_node_is_forgotten_once_its_machine_is
     if operation is OperationType.SCALE:
         request = ScaleRequest(type=ScaleType.SCALE_IN, aspect_id="worker_instance")
     now = situation(operation, request, before, after, 1)
-    assert now.wanted is not None
     only_start = DRIVER.plan(operation.value.lower(), frozenset({"start"}), now)
-    plan = woven(only_start, steps_towards(now.wanted, now.found)).checked()
+    plan = woven(only_start, vim_steps(now)).checked()
     assert {"drain workerNode-2", "remove machine workerNode-2"} <= earlier(plan, "forget workerNode-2")
     assert "join workerNode-2" not in {step.id for step in plan.steps}
 
@@ -124,8 +122,7 @@ def test_with_a_hook_at_the_end_only_masters_are_still_healed_one_by_one() -> No
     healed = ("masterNode-0", "masterNode-1")
     request = HealRequest(vnfc_instance_id=tuple(f"vnfc-{slot}" for slot in healed))
     now = situation(OperationType.HEAL, request, before, renewed(before, *healed), 5)
-    assert now.wanted is not None
-    plan = woven(DRIVER.plan("heal", frozenset({"end"}), now), steps_towards(now.wanted, now.found)).checked()
+    plan = woven(DRIVER.plan("heal", frozenset({"end"}), now), vim_steps(now)).checked()
     assert "ready masterNode-0" in earlier(plan, "remove machine masterNode-1")
 
 

@@ -12,8 +12,7 @@ from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
 from slipway.model.requests import HealRequest, InstantiateRequest
 from slipway.model.situation import Situation
-from slipway.vim.simulated.steps import steps_towards
-from tests.unit.cluster.cluster_situations import DRIVER, earlier, parameters, renewed, situation, slots
+from tests.unit.cluster.cluster_situations import DRIVER, earlier, parameters, renewed, situation, slots, vim_steps
 
 KEY = "k8s_cluster_installation_param"
 SCRIPT = {"script_path": "Scripts/node.sh"}
@@ -22,8 +21,7 @@ REGISTRY = {"connection_type": 0, "server": "10.0.0.9:5000"}
 
 
 def whole_plan(name: str, now: Situation) -> Plan:
-    assert now.wanted is not None
-    return woven(DRIVER.plan(name, frozenset(EDGES), now), steps_towards(now.wanted, now.found)).checked()
+    return woven(DRIVER.plan(name, frozenset(EDGES), now), vim_steps(now)).checked()
 
 
 def instantiate(masters: int, **more: Any) -> Plan:

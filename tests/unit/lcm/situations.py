@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from slipway.lcm import instantiate
 from slipway.lcm.operations import OPERATIONS
 from slipway.lcm.record import with_outcomes
 from slipway.mgmt.drivers import ManagementDrivers, Noop
@@ -17,6 +18,8 @@ from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
 from slipway.model.requests import AnyRequest, InstantiateRequest
 from slipway.model.situation import Situation
+from slipway.model.target import Change
+from slipway.vim.machine_by_machine.wanted import wanted_of
 from slipway.vim.simulated.steps import steps_towards
 
 ID = "11111111-2222-4333-8444-555555555555"
@@ -53,8 +56,8 @@ DESCRIPTOR = Descriptor(
 class PlanningDriver:
     """Only what planners use of a driver: its pure part."""
 
-    def steps_towards(self, wanted: Any, found: Found) -> Plan:
-        return steps_towards(wanted, found)
+    def steps(self, change: Change, found: Found) -> Plan:
+        return steps_towards(wanted_of(change), found)
 
 
 def empty_instance() -> Instance:
@@ -79,7 +82,7 @@ def plan(kind: OperationType, request: AnyRequest, instance: Instance, found: Fo
     now = situation(kind, request, instance, found)
     rules.check(now, request)
     driver: Any = PlanningDriver()
-    return rules.plan(now, request, driver, ManagementDrivers([Noop()])).checked()
+    return rules.plan(now, driver, ManagementDrivers([Noop()])).checked()
 
 
 def found_after(made: Plan) -> Found:
@@ -121,8 +124,10 @@ def instantiated(request: InstantiateRequest | None = None) -> tuple[Instance, F
     asked = request or InstantiateRequest(flavour_id="simple")
     new = empty_instance()
     found = found_after(plan(OperationType.INSTANTIATE, asked, new))
-    vnf = OPERATIONS[OperationType.INSTANTIATE].complete(situation(OperationType.INSTANTIATE, asked, new), asked)
+    now = situation(OperationType.INSTANTIATE, asked, new)
+    vnf = OPERATIONS[OperationType.INSTANTIATE].complete(now, asked)
     assert vnf.instantiated_vnf_info is not None
     outcome = Outcome(machines=found.machines, networks=found.networks)
-    info = with_outcomes(vnf.instantiated_vnf_info, [outcome], FLAVOUR, "vim")
+    members = instantiate.change(now, asked).members
+    info = with_outcomes(vnf.instantiated_vnf_info, [outcome], FLAVOUR, "vim", members, new.version)
     return replace(new, vnf=replace(vnf, instantiated_vnf_info=info), version=2), found

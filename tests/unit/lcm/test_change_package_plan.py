@@ -33,7 +33,7 @@ def plan(now: Situation) -> Plan:
     request: Any = now.request
     driver: Any = PlanningDriver()
     change_package.check(now, request)
-    return change_package.plan(now, request, driver, ManagementDrivers([Noop()])).checked()
+    return change_package.RULES.plan(now, driver, ManagementDrivers([Noop()])).checked()
 
 
 def test_the_same_machines_are_left_alone() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from msgspec.structs import replace
 
-from slipway.lcm.record import as_recorded
+from slipway.lcm import scale
+from slipway.lcm.record import as_recorded, inventory
 from slipway.model.errors import BadRequest, Conflict
 from slipway.model.instance import (
     CpConfig,
@@ -13,6 +16,7 @@ from slipway.model.instance import (
     ExtVirtualLink,
     IpAddresses,
     IpOverEthernet,
+    ScaleInfo,
     VnfExtCpData,
 )
 from slipway.model.machine import Found
@@ -26,7 +30,7 @@ from slipway.model.requests import (
     TerminateRequest,
     TerminationType,
 )
-from tests.unit.lcm.situations import empty_instance, instantiated, plan
+from tests.unit.lcm.situations import FLAVOUR, empty_instance, instantiated, plan, situation
 
 
 def ids(made: Plan) -> set[str]:
@@ -124,13 +128,13 @@ def test_a_scale_in_takes_the_newest() -> None:
 def test_a_scale_leaves_a_broken_machine_to_a_heal() -> None:
     instance, found = instantiated()
     broken = replace(found, machines=tuple(replace(machine, ready=False) for machine in found.machines))
-    seen = as_recorded(broken, instance.vnf.instantiated_vnf_info)
+    seen = as_recorded(broken, inventory(instance.vnf.instantiated_vnf_info))
     assert ids(plan(OperationType.SCALE, out(), instance, seen)) == {"make machine worker-2"}
 
 
 def test_a_list_that_leaves_machines_out_leaves_none_behind() -> None:
     instance, _ = instantiated()
-    nothing_seen = as_recorded(Found(), instance.vnf.instantiated_vnf_info)
+    nothing_seen = as_recorded(Found(), inventory(instance.vnf.instantiated_vnf_info))
     request = TerminateRequest(termination_type=TerminationType.FORCEFUL)
     assert ids(plan(OperationType.TERMINATE, request, instance, nothing_seen)) == {
         "remove machine master-0",
@@ -217,3 +221,22 @@ def test_an_instantiated_vnf_is_not_instantiated_again() -> None:
     instance, found = instantiated()
     with pytest.raises(Conflict, match="instantiated already"):
         plan(OperationType.INSTANTIATE, InstantiateRequest(flavour_id="simple"), instance, found)
+
+
+def test_the_newest_member_leaves_first_also_after_a_heal() -> None:
+    instance, found = instantiated()
+    info = instance.vnf.instantiated_vnf_info
+    assert info is not None
+    healed = tuple(
+        replace(vnfc, metadata={**vnfc.metadata, "madeAt": 2}) if vnfc.metadata["name"] == "worker-0" else vnfc
+        for vnfc in info.vnfc_resource_info
+    )
+    grown = replace(info, vnfc_resource_info=healed, scale_status=(ScaleInfo(aspect_id="workers", scale_level=1),))
+    smaller = replace(FLAVOUR, vdus={**FLAVOUR.vdus, "worker": replace(FLAVOUR.vdus["worker"], initial=1)})
+    later = replace(instance, vnf=replace(instance.vnf, instantiated_vnf_info=grown))
+    now = dataclasses.replace(situation(OperationType.SCALE, back(), later, found), flavour=smaller)
+    change = scale.change(now, back())
+    assert change.before is not None
+    assert change.after is not None
+    left = {one.name for one in change.before.members} - {one.name for one in change.after.members}
+    assert left == {"worker-0"}

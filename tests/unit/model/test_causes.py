@@ -10,26 +10,26 @@ def test_the_same_cause_on_many_nodes_is_one() -> None:
         Failure(
             f"join workerNode-{at}",
             f"'join' on root@10.11.0.{at} ended with exit code 1. Node workernode-{at}-1f0c is not there.",
-            f"workerNode-{at}",
+            (f"workerNode-{at}",),
         )
         for at in range(1, 13)
     ]
     (group,) = grouped(failures)
     assert group == failures
-    assert listed(failure.node or "" for failure in group).endswith("workerNode-10 and 2 more")
+    assert listed(failure.nodes[0] for failure in group).endswith("workerNode-10 and 2 more")
 
 
 def test_different_causes_stay_apart_in_their_order() -> None:
     failures = [
-        Failure("join a-1", "exit code 1", "a-1"),
-        Failure("join a-2", "exit code 2", "a-2"),
-        Failure("join a-3", "exit code 1", "a-3"),
+        Failure("join a-1", "exit code 1", ("a-1",)),
+        Failure("join a-2", "exit code 2", ("a-2",)),
+        Failure("join a-3", "exit code 1", ("a-3",)),
     ]
     assert [[one.who for one in group] for group in grouped(failures)] == [["join a-1", "join a-3"], ["join a-2"]]
 
 
 def test_a_nodes_number_is_not_found_inside_another() -> None:
-    failures = [Failure("x", "waits for a-11", "a-1"), Failure("y", "waits for a-21", "a-2")]
+    failures = [Failure("x", "waits for a-11", ("a-1",)), Failure("y", "waits for a-21", ("a-2",))]
     assert len(grouped(failures)) == 2
 
 

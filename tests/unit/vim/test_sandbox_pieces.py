@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slipway.model.action import Connection
+from slipway.model.descriptor import Flavour, Vdu
 from slipway.model.errors import BadRequest, Unprocessable, VimError, VimFault
-from slipway.model.machine import Found, KubernetesObject, Wanted
+from slipway.model.machine import Found
+from slipway.model.target import Change, Target
 from slipway.model.vim import SANDBOX
 from slipway.vim.sandbox import SandboxDriver, seed
 from slipway.vim.sandbox.checks import Host, cgroups, inotify, kernel
@@ -80,10 +82,11 @@ def test_bad_ways_to_log_in_are_refused_without_being_told(driver: SandboxDriver
     assert "root:b" not in refused.value.detail
 
 
-def test_objects_are_refused(driver: SandboxDriver) -> None:
-    wanted = Wanted(instance_id="i", objects=(KubernetesObject(id="o", manifest={}),))
-    with pytest.raises(Unprocessable, match="sandbox"):
-        driver.steps_towards(wanted, Found())
+def test_containers_are_refused(driver: SandboxDriver) -> None:
+    flavour = Flavour(id="simple", vdus={"web": Vdu(name="web", initial=1, maximum=1, container=True)})
+    after = Target(flavour=flavour, scale={}, counts={"web": 1})
+    with pytest.raises(Unprocessable, match="a sandbox holds machines, and web of the VNFD are containers"):
+        driver.refuse(Change(instance_id="i", version=1, inventory=Found(), after=after))
 
 
 def test_nothing_starts_before_it_is_asked_for(driver: SandboxDriver, tmp_path: Path) -> None:

@@ -8,19 +8,16 @@ from pathlib import Path
 from random import Random
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slipway.model.action import Connection
-from slipway.model.errors import Unprocessable
 from slipway.model.machine import (
     Found,
     FoundMachine,
     FoundNetwork,
     FoundPort,
     FoundVolume,
-    KubernetesObject,
     Machine,
     Network,
     Port,
@@ -290,8 +287,3 @@ def test_a_broken_machine_is_repaired_in_its_place() -> None:
     assert [(step.id, step.action) for step in plan.steps] == [
         ("repair machine workerNode-1", "simulated.make_machine")
     ]
-
-
-def test_kubernetes_objects_are_refused() -> None:
-    with pytest.raises(Unprocessable, match="Kubernetes"):
-        steps_towards(Wanted(instance_id="i", objects=(KubernetesObject(id="o", manifest={}),)), Found())

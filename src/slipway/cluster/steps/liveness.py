@@ -43,7 +43,7 @@ class Limits:
 
 
 class Finder(Protocol):
-    async def find(self, connection: Connection, instance_id: str) -> Found: ...
+    async def find(self, connection: Connection, instance_id: str, inventory: Found) -> Found: ...
 
 
 class Vims(Protocol):
@@ -123,7 +123,7 @@ class Liveness:
         try:
             async with asyncio.timeout(self._limits.answer):
                 connection = await ctx.connection()
-                found = await self._vims.for_type(connection.vim_type).find(connection, ctx.instance_id)
+                found = await self._vims.for_type(connection.vim_type).find(connection, ctx.instance_id, Found())
         except (SlipwayError, TimeoutError):
             return set()
         return {machine.id for machine in found.machines if not machine.ready}

@@ -22,7 +22,7 @@ class NoMasterAnswers(StepError):
     """Each was asked and none answered: `why` by slot."""
 
     def __init__(self, what: str, why: dict[str, StepError]) -> None:
-        alike = grouped(Failure(slot, error.detail.rstrip("."), slot) for slot, error in why.items())
+        alike = grouped(Failure(slot, error.detail.rstrip("."), (slot,)) for slot, error in why.items())
         told = "; ".join(f"{listed(one.who for one in group)}: {group[0].why}" for group in alike)
         temporary = any(error.temporary for error in why.values())
         super().__init__(f"{what}. Asked: {told or 'nobody, for there is no master'}.", temporary=temporary)

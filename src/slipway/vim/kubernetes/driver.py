@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from slipway.kube.failure import KubeError, short
 from slipway.model.action import Action, Connection
 from slipway.model.errors import StepError, Unprocessable, VimError, VimFault
-from slipway.model.machine import Found, Wanted
+from slipway.model.machine import Found
 from slipway.model.plan import Plan
+from slipway.model.target import Change, Resource
 from slipway.model.vim import KUBERNETES, Seen
 from slipway.outside.guard import Guard
 from slipway.vim import trust
-from slipway.vim.contract import Capabilities
 from slipway.vim.kubernetes.account import account_of
 from slipway.vim.kubernetes.oidc import IdTokens
 
@@ -27,7 +27,6 @@ class KubernetesVimDriver:
     """It can be logged in to; it holds nothing of a VNF yet."""
 
     vim_type = KUBERNETES
-    capabilities = Capabilities()
     actions: tuple[Action[Any], ...] = ()
 
     def __init__(self, tokens: IdTokens | None = None, guard: Guard | None = None) -> None:
@@ -70,14 +69,18 @@ class KubernetesVimDriver:
 
         return Api(account.credentials, guard=self._guard, token=token)
 
-    async def find(self, connection: Connection, instance_id: str) -> Found:
+    async def find(self, connection: Connection, instance_id: str, inventory: Found) -> Found:
         return Found()
 
-    def steps_towards(self, wanted: Wanted, found: Found) -> Plan:
-        if wanted.machines or wanted.networks:
-            raise Unprocessable("A Kubernetes VIM holds no machines; choose a VIM that does.")
-        if wanted.objects:
-            raise Unprocessable("Slipway does not run workloads on a Kubernetes VIM yet.")
+    def refuse(self, change: Change) -> None:
+        if change.after is not None:
+            raise Unprocessable("Slipway does not run workloads on a Kubernetes VIM yet; choose another VIM.")
+
+    def resources(self, change: Change) -> tuple[Resource, ...]:
+        return ()
+
+    def steps(self, change: Change, found: Found) -> Plan:
+        self.refuse(change)
         return Plan()
 
 

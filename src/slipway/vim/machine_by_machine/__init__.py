@@ -1,8 +1,8 @@
-"""Plans for VIMs that make one machine at a time: one step each, the same for all such drivers.
+"""For VIMs that make one machine at a time: the wanted value, and one step for each machine.
 
-A driver gives its action's prefix and its time limit; its hands take the arguments declared here.
+A driver gives its action's prefix and its time limit; its actions take the arguments declared here.
 """
 
-from slipway.vim.machine_by_machine.steps import MachineByMachine
+from slipway.vim.machine_by_machine.steps import MachineByMachine, MachineDriver
 
-__all__ = ["MachineByMachine"]
+__all__ = ["MachineByMachine", "MachineDriver"]

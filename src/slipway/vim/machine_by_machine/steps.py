@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 
+from slipway.model.action import Connection
 from slipway.model.errors import Unprocessable
 from slipway.model.machine import (
     Found,
@@ -28,6 +29,8 @@ from slipway.model.machine import (
     Wanted,
 )
 from slipway.model.plan import Effect, Plan, Step, Verb
+from slipway.model.target import Change
+from slipway.vim.contract import VimDriver
 from slipway.vim.machine_by_machine.arguments import (
     Arguments,
     MakeMachine,
@@ -40,6 +43,20 @@ from slipway.vim.machine_by_machine.arguments import (
 )
 
 LEFTOVERS = "remove leftovers"
+
+
+class MachineDriver(VimDriver, Protocol):
+    """What drivers of this kind have in common beyond the contract of all."""
+
+    async def find(self, connection: Connection, instance_id: str, inventory: Found | None = None) -> Found:
+        """Machines are found by the instance's id alone."""
+        ...
+
+    def steps_towards(self, wanted: Wanted, found: Found) -> Plan:
+        """What turns `found` into `wanted`; no step at all when they agree."""
+        ...
+
+
 H = TypeVar("H", FoundPort, FoundVolume)
 
 
@@ -53,9 +70,15 @@ class MachineByMachine:
 
     def steps_towards(self, wanted: Wanted, found: Found) -> Plan:
         """What turns `found` into `wanted`; nothing when they agree."""
-        if wanted.objects:
-            raise Unprocessable(f"{self.words} holds machines, not Kubernetes objects; choose a Kubernetes VIM.")
         return _Comparison(self, wanted, found).plan()
+
+    def refuse(self, change: Change) -> None:
+        vdus = change.after.flavour.vdus.values() if change.after else ()
+        if containers := [vdu.name for vdu in vdus if vdu.container]:
+            raise Unprocessable(
+                f"vimConnectionInfo: {self.words.lower()} holds machines, and {', '.join(containers)} of the VNFD are "
+                "containers; choose a Kubernetes VIM."
+            )
 
 
 class _Comparison:
@@ -236,9 +259,9 @@ class _Comparison:
         stay = {machine.name for machine in self.wanted.machines}
         before: defaultdict[str, list[str]] = defaultdict(list)
         for step in removals:
-            for needed in self._needed_by(step.args["vdu"]) if step.node not in stay else ():
+            for needed in self._needed_by(step.args["vdu"]) if stay.isdisjoint(step.nodes) else ():
                 before[needed].append(step.id)
-        return [step if step.node in stay else _later(step, before.get(step.args["vdu"], ())) for step in removals]
+        return [_later(step, before.get(step.args["vdu"], ())) for step in removals]
 
     def _needed_by(self, vdu: str) -> list[str]:
         """All that it depends on, directly or not: those in between may have nothing to do."""

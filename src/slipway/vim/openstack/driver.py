@@ -6,12 +6,12 @@ from typing import Any
 
 from slipway.model.action import Action, Connection
 from slipway.model.errors import Unprocessable, VimError, VimFault
-from slipway.model.machine import Found, Wanted
+from slipway.model.machine import Found
 from slipway.model.plan import Plan
+from slipway.model.target import Change, Resource
 from slipway.model.vim import OPENSTACK, Seen
 from slipway.outside.guard import Guard
 from slipway.vim import trust
-from slipway.vim.contract import Capabilities
 from slipway.vim.openstack.account import Account, account_of
 from slipway.vim.openstack.keystone import Token, log_in
 
@@ -23,7 +23,6 @@ class OpenStackDriver:
     """It can be logged in to; it holds nothing of a VNF yet."""
 
     vim_type = OPENSTACK
-    capabilities = Capabilities()
     actions: tuple[Action[Any], ...] = ()
 
     def __init__(self, guard: Guard | None = None) -> None:
@@ -40,12 +39,18 @@ class OpenStackDriver:
         token = await log_in(account, trust.context(connection.interface_info), self._guard)
         return _seen(account, token)
 
-    async def find(self, connection: Connection, instance_id: str) -> Found:
+    async def find(self, connection: Connection, instance_id: str, inventory: Found) -> Found:
         return Found()
 
-    def steps_towards(self, wanted: Wanted, found: Found) -> Plan:
-        if wanted.machines or wanted.networks or wanted.objects:
+    def refuse(self, change: Change) -> None:
+        if change.after is not None:
             raise Unprocessable("Slipway does not make machines on OpenStack yet; choose another VIM.")
+
+    def resources(self, change: Change) -> tuple[Resource, ...]:
+        return ()
+
+    def steps(self, change: Change, found: Found) -> Plan:
+        self.refuse(change)
         return Plan()
 
 

@@ -12,9 +12,10 @@ from slipway.model.action import Action, Connection
 from slipway.model.errors import Forbidden, VimError, VimFault
 from slipway.model.machine import Found, Wanted
 from slipway.model.plan import Plan
+from slipway.model.target import Change, Resource
 from slipway.model.vim import SANDBOX
-from slipway.vim.contract import Capabilities
 from slipway.vim.machine_by_machine import MachineByMachine
+from slipway.vim.machine_by_machine.wanted import resources, wanted_of
 from slipway.vim.sandbox import labels
 from slipway.vim.sandbox.actions import PREFIX, TIMEOUT, Actions
 from slipway.vim.sandbox.connection import LOCAL, access, endpoint
@@ -39,7 +40,6 @@ class SandboxDriver:
     """
 
     vim_type = SANDBOX
-    capabilities = Capabilities(machines=True, networks=True, volumes=True)
 
     def __init__(
         self, directory: Path, engines: Engines | None = None, *, on: bool = True, sockets: tuple[str, ...] = ()
@@ -76,8 +76,17 @@ class SandboxDriver:
 
         return await self.work(connection, look)
 
-    async def find(self, connection: Connection, instance_id: str) -> Found:
+    async def find(self, connection: Connection, instance_id: str, inventory: Found | None = None) -> Found:
         return await self.work(connection, lambda hands: hands.find(instance_id))
+
+    def refuse(self, change: Change) -> None:
+        PLANNER.refuse(change)
+
+    def resources(self, change: Change) -> tuple[Resource, ...]:
+        return tuple(resources(wanted_of(change)))
+
+    def steps(self, change: Change, found: Found) -> Plan:
+        return self.steps_towards(wanted_of(change), found)
 
     def steps_towards(self, wanted: Wanted, found: Found) -> Plan:
         return PLANNER.steps_towards(wanted, found)

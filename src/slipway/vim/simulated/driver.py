@@ -11,8 +11,9 @@ from slipway.model.action import Action, Connection
 from slipway.model.errors import BadRequest, NotFound
 from slipway.model.machine import Found, Wanted
 from slipway.model.plan import Plan
+from slipway.model.target import Change, Resource
 from slipway.model.vim import SIMULATED
-from slipway.vim.contract import Capabilities
+from slipway.vim.machine_by_machine.wanted import resources, wanted_of
 from slipway.vim.simulated import faults, records, steps
 from slipway.vim.simulated.actions import Actions
 from slipway.vim.simulated.endpoint import endpoint, file_of
@@ -24,7 +25,6 @@ class SimulatedDriver:
     """`directory` holds the files of VIMs that are registered by name."""
 
     vim_type = SIMULATED
-    capabilities = Capabilities(machines=True, networks=True, volumes=True)
 
     def __init__(self, directory: Path) -> None:
         self._remote = Remote(directory)
@@ -57,11 +57,20 @@ class SimulatedDriver:
 
         return await self._remote.call(connection, "check", work)
 
-    async def find(self, connection: Connection, instance_id: str) -> Found:
+    async def find(self, connection: Connection, instance_id: str, inventory: Found | None = None) -> Found:
         return await self._remote.call(connection, "find", lambda db, lies: records.find(db, instance_id, lies))
 
+    def refuse(self, change: Change) -> None:
+        steps.PLANNER.refuse(change)
+
+    def resources(self, change: Change) -> tuple[Resource, ...]:
+        return tuple(resources(wanted_of(change)))
+
+    def steps(self, change: Change, found: Found) -> Plan:
+        return self.steps_towards(wanted_of(change), found)
+
     def steps_towards(self, wanted: Wanted, found: Found) -> Plan:
-        return steps.steps_towards(wanted, found)
+        return steps.PLANNER.steps_towards(wanted, found)
 
     async def set_rules(self, connection: Connection, rules: Iterable[Rule]) -> None:
         """Replace all rules, from now on. BadRequest names the field that is wrong."""

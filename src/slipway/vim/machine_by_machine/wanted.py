@@ -1,0 +1,154 @@
+"""From a target to machines, networks, ports and volumes: the wanted value of drivers that make them one by one.
+
+Members that stay keep what they hold. A renewed one gets the ports and volumes of the machine whose slot it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from msgspec.structs import replace
+
+from slipway.model.descriptor import ConnectionPoint, Vdu
+from slipway.model.grant import ResourceType
+from slipway.model.instance import CpConfig, ExtVirtualLink
+from slipway.model.machine import FoundMachine, Machine, Network, Port, Volume, Wanted
+from slipway.model.target import Change, Member, Resource, Target
+from slipway.vim.machine_by_machine.moved_ports import as_they_were, moved_ports, ports_of
+
+
+def wanted_of(change: Change) -> Wanted:
+    if change.after is None:
+        dependencies = change.before.flavour.dependencies() if change.before else {}
+        return Wanted(instance_id=change.instance_id, grace_seconds=change.grace_seconds, dependencies=dependencies)
+    after = _wanted(change, change.after)
+    if not change.reconnects or change.before is None:
+        return after
+    there, before = ports_of(change.inventory.machines), _wanted(change, change.before)
+    moved = moved_ports(there, before, after)
+    return replace(_wanted(change, change.after, moved), former=as_they_were(there, before, moved))
+
+
+def resources(wanted: Wanted) -> Iterator[Resource]:
+    for machine in wanted.machines:
+        yield Resource(id=machine.id, type=ResourceType.COMPUTE, template=machine.vdu)
+        for port in machine.ports:
+            yield Resource(id=port.id, type=ResourceType.LINKPORT, template=port.name, of=machine.id)
+        for volume in machine.volumes:
+            yield Resource(id=volume.id, type=ResourceType.STORAGE, template=volume.name, of=machine.id)
+    for network in wanted.networks:
+        yield Resource(id=network.id, type=ResourceType.VL, template=network.name)
+
+
+def _wanted(change: Change, target: Target, new_ports: Collection[str] = ()) -> Wanted:
+    builder = _Builder(change, target, new_ports)
+    return Wanted(
+        instance_id=change.instance_id,
+        networks=tuple(builder.networks.values()),
+        machines=tuple(builder.machine(member) for member in target.members),
+        dependencies=target.flavour.dependencies(),
+    )
+
+
+class _Builder:
+    """`new_ports`: ids of ports that others take the place of."""
+
+    def __init__(self, change: Change, target: Target, new_ports: Collection[str]) -> None:
+        self.change, self.target, self.flavour = change, target, target.flavour
+        self.new_ports = new_ports
+        self.there = {machine.name: machine for machine in change.inventory.machines}
+        self.networks = self._networks()
+
+    def machine(self, member: Member) -> Machine:
+        vdu, old = self.flavour.vdus[member.vdu], self.there.get(member.name)
+        stays = old is not None and old.id == member.id
+        image, size, zone = vdu.image.name if vdu.image else None, vdu.flavour, old.zone if old else None
+        if old is not None and stays:  # what stands is not made again
+            image, size = old.image or image, old.flavour or size
+        else:
+            zone = self.target.zones.get(member.id) or zone
+            image, size = self.target.images.get(vdu.name) or image, self.target.flavours.get(vdu.name) or size
+        return Machine(
+            id=member.id,
+            name=member.name,
+            vdu=vdu.name,
+            image=image,
+            flavour=size,
+            cpus=vdu.cpus,
+            memory_bytes=vdu.memory_bytes,
+            disk_bytes=vdu.disk_bytes,
+            boot_data=vdu.boot_data,
+            zone=zone,
+            ports=tuple(self._port(cp, member, old) for cp in self._points(vdu)),
+            volumes=tuple(self._volume(name, member, old) for name in vdu.storages if self._is_block(name)),
+            apart_from=tuple(rule.name for rule in self.flavour.placement if rule.apart and vdu.name in rule.targets),
+            together_with=tuple(
+                rule.name for rule in self.flavour.placement if not rule.apart and vdu.name in rule.targets
+            ),
+        )
+
+    def _points(self, vdu: Vdu) -> list[ConnectionPoint]:
+        points = (cp for cp in self.flavour.connection_points.values() if cp.vdu == vdu.name)
+        return sorted(points, key=lambda cp: (cp.order, cp.name))
+
+    def _port(self, cp: ConnectionPoint, member: Member, old: FoundMachine | None) -> Port:
+        kept = next((port.id for port in old.ports if port.name == cp.name), None) if old else None
+        renewed = kept in self.new_ports or self._renews(old)
+        link, config = self._outside(cp.name, member.slot)
+        address, mac = _asked(config)
+        network = self.networks.get(cp.virtual_link or "")
+        return Port(
+            id=kept if kept and not renewed else self.change.new_id("port", member.name, cp.name),
+            name=cp.name,
+            network=network.id if network and link is None else None,
+            external_network=link.resource_id if link else None,
+            address=address,
+            mac=mac,
+        )
+
+    def _outside(self, cp_name: str, slot: int) -> tuple[ExtVirtualLink | None, CpConfig | None]:
+        """The network that the request connects the CP to, and the slot's own part of the CP's configuration."""
+        for link in self.target.links:
+            for data in link.ext_cps:
+                if data.cpd_id == cp_name:
+                    # In the order of their names: no database has to keep the order of an object's members.
+                    configs = [config for _, config in sorted(data.cp_config.items())]
+                    return link, configs[slot] if slot < len(configs) else None
+        return None, None
+
+    def _volume(self, storage: str, member: Member, old: FoundMachine | None) -> Volume:
+        kept = next((volume.id for volume in old.volumes if volume.name == storage), None) if old else None
+        return Volume(
+            id=kept if kept and not self._renews(old) else self.change.new_id("volume", member.name, storage),
+            name=storage,
+            size_bytes=self.flavour.storages[storage].size_bytes,
+        )
+
+    def _is_block(self, storage: str) -> bool:
+        return self.flavour.storages[storage].kind == "block"
+
+    def _renews(self, old: FoundMachine | None) -> bool:
+        """Whether what hangs on the machine goes with it."""
+        return self.change.renewal.everything and old is not None and old.id in self.change.renewal.members
+
+    def _networks(self) -> dict[str, Network]:
+        inventory, renewal = self.change.inventory, self.change.renewal
+        known = {network.name: network.id for network in inventory.networks}
+        all_new = renewal.everything and renewal.members >= {machine.id for machine in inventory.machines}
+        return {
+            name: Network(
+                id=known[name] if name in known and not all_new else self.change.new_id("network", name),
+                name=name,
+                cidr=link.cidr,
+            )
+            for name, link in self.flavour.virtual_links.items()
+        }
+
+
+def _asked(config: CpConfig | None) -> tuple[str | None, str | None]:
+    """The first address and MAC that a CP configuration asks for."""
+    for data in config.cp_protocol_data if config else ():
+        if ethernet := data.ip_over_ethernet:
+            fixed = [address for ips in ethernet.ip_addresses for address in ips.fixed_addresses]
+            return (fixed[0] if fixed else None), ethernet.mac_address
+    return None, None
