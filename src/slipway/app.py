@@ -98,13 +98,14 @@ def assemble(
     boundary: Boundary | None = None,
     management_drivers: Sequence[ManagementDriver] = (),
     liveness: Limits | None = None,
+    simulated_driver: type[SimulatedDriver] = SimulatedDriver,
 ) -> Slipway:
     """Open the store, bring it up to date, and connect the parts. `liveness`: when a machine counts as dead."""
     telemetry = telemetry_for(settings.traces_endpoint)
     database = Database(settings.database, idle_seconds=settings.lease_seconds)
     upgrade(database)
     vault = Vault(settings.key_path)
-    simulated = SimulatedDriver(settings.simulated_path)
+    simulated = simulated_driver(settings.simulated_path)
     sandbox = SandboxDriver(
         settings.sandbox_path,
         on=settings.sandbox_is_on(listens=role != "worker"),

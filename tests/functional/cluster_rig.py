@@ -34,6 +34,7 @@ from slipway.model.requests import (
 )
 from slipway.settings import Settings
 from slipway.store import vims
+from slipway.vim.simulated.driver import SimulatedDriver
 from slipway.vim.simulated.rules import Rule, Target
 from tests.functional.agreement import assert_agreement
 from tests.functional.rig import SIMULATED_VIM, Rig, rig_in
@@ -173,8 +174,16 @@ async def cluster_rig(
     working: bool = True,
     sample: Path = CLUSTER,
     liveness: Limits | None = None,
+    simulated: type[SimulatedDriver] = SimulatedDriver,
 ) -> AsyncIterator[ClusterRig]:
     async with rig_in(
-        settings, boundary=boundary, working=working, management=(), hooks=None, sample=sample, liveness=liveness
+        settings,
+        boundary=boundary,
+        working=working,
+        management=(),
+        hooks=None,
+        sample=sample,
+        liveness=liveness,
+        simulated=simulated,
     ) as rig:
         yield ClusterRig(rig, rig.slipway.reach.simulated)

@@ -28,6 +28,7 @@ from slipway.model.vim import SIMULATED, Vim
 from slipway.package.build import build_package
 from slipway.settings import Settings, load_settings
 from slipway.store import instances, operations, packages, steps, vims
+from slipway.vim.simulated.driver import SimulatedDriver
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "cluster-simulated"
 SIMULATED_VIM = Connection(SIMULATED, {"endpoint": "sim://default"}, {}, {})
@@ -78,13 +79,20 @@ async def rig_in(
     hooks: Sequence[str] | None = (),
     sample: Path = SAMPLE,
     liveness: Limits | None = None,
+    simulated: type[SimulatedDriver] = SimulatedDriver,
 ) -> AsyncIterator[Rig]:
     """Assembled, with a sample onboarded and a simulated VIM as default; a worker is at work, unless told not to.
 
     `hooks` None: those that the sample has.
     """
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    slipway = assemble(settings, boundary=boundary, management_drivers=management, liveness=liveness)
+    slipway = assemble(
+        settings,
+        boundary=boundary,
+        management_drivers=management,
+        liveness=liveness,
+        simulated_driver=simulated,
+    )
     try:
         rig = Rig(slipway, slipway.database.write_now(_prepared, settings.data_dir, hooks, sample))
         serving = None

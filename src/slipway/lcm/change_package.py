@@ -12,6 +12,7 @@ from collections import Counter
 
 from msgspec.structs import replace
 
+from slipway.lcm.record import member_of
 from slipway.lcm.rules import Rules, made_from
 from slipway.lcm.targets import change_to, check_links, highest_levels, info_of, level_of, scale_levels, target_at
 from slipway.lcm.unsupported import refuse_unsupported
@@ -88,7 +89,7 @@ def _check_levels(situation: Situation, info: InstantiatedVnfInfo) -> None:
 def _check_members(situation: Situation, info: InstantiatedVnfInfo) -> None:
     """As many machines as there are: a change of package is no way to scale."""
     flavour, level, levels = situation.flavour, level_of(situation), scale_levels(info)
-    there = Counter(vnfc.vdu_id for vnfc in info.vnfc_resource_info)
+    there = Counter(vnfc.vdu_id for vnfc in info.vnfc_resource_info if member_of(vnfc))
     if missing := [name for name in there if name not in flavour.vdus]:
         raise _unfit(
             situation, f"no VDU {missing[0]!r}, of which the VNF has machines; it has: {', '.join(flavour.vdus)}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from slipway.lcm.record import member_of
 from slipway.lcm.vim_choice import key_of
 from slipway.model.grant import (
     ConstraintResource,
@@ -86,6 +87,8 @@ def difference(situation: Situation, left: Resources) -> Difference:
 
 def _standing(info: InstantiatedVnfInfo, vim_key: str) -> Iterator[ResourceDefinition]:
     for vnfc in info.vnfc_resource_info:
+        if member_of(vnfc) is None:
+            continue  # pods come and go without anybody being asked for each
         yield _definition(vnfc.id, ResourceType.COMPUTE, vnfc.vdu_id, vnfc.compute_resource)
         for cp in vnfc.vnfc_cp_info:
             handle = ResourceHandle(resource_id=cp.metadata["resourceId"], vim_connection_id=vim_key)

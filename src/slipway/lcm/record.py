@@ -30,6 +30,7 @@ from slipway.model.machine import (
     Found,
     FoundMachine,
     FoundNetwork,
+    FoundObject,
     FoundPort,
     FoundVolume,
     Outcome,
@@ -37,6 +38,7 @@ from slipway.model.machine import (
 from slipway.model.merge import merge_patch
 from slipway.model.target import Member
 
+OBJECTS = "objects"  # in instantiatedVnfInfo.metadata: what was made on a VIM of objects
 MADE_AT = "madeAt"  # in a VNFC's metadata: the version of the record when it was made
 
 
@@ -59,19 +61,27 @@ def with_outcomes(
     links = {link.id: link for link in info.vnf_virtual_link_resource_info}
     storages = {storage.id: storage for storage in info.virtual_storage_resource_info}
     inside = {point.name for point in flavour.connection_points.values() if point.virtual_link is not None}
+    objects = {one.id: one for one in _objects(info)}
     inside -= {cp.cpd_id for link in info.ext_virtual_link_info for cp in link.current_vnf_ext_cp_data}
     for result in results:
         for gone in result.removed:
-            for table in (vnfcs, links, storages):
+            for table in (vnfcs, links, storages, objects):
                 table.pop(gone, None)
         for network in result.networks:
             links[network.id] = _link(network, vim_key)
+        objects.update((one.id, one) for one in result.objects)
         for machine in result.machines:
             made_at = vnfcs[machine.id].metadata.get(MADE_AT) if machine.id in vnfcs else version
             vnfcs[machine.id] = _vnfc(machine, inside, vim_key, members.get(machine.id), made_at, info)
             storages.update((volume.id, _storage(volume, vim_key)) for volume in machine.volumes)
-    order = list(flavour.vdus)
-    after = sorted(vnfcs.values(), key=lambda vnfc: (order.index(vnfc.vdu_id), vnfc.metadata.get("slot", 0), vnfc.id))
+    order = {name: at for at, name in enumerate(flavour.vdus)}
+    after = sorted(
+        vnfcs.values(),
+        key=lambda vnfc: (order.get(vnfc.vdu_id, len(order)), vnfc.metadata.get("slot", 0), vnfc.metadata["name"]),
+    )
+    metadata = {name: value for name, value in info.metadata.items() if name != OBJECTS}
+    if objects:
+        metadata[OBJECTS] = msgspec.to_builtins(list(objects.values()))
     return replace(
         info,
         vnfc_resource_info=tuple(after),
@@ -79,6 +89,7 @@ def with_outcomes(
         virtual_storage_resource_info=tuple(storages.values()),
         vnfc_info=tuple(_vnfc_infos(info, after)),
         ext_cp_info=tuple(_ext_cps(after, info)),
+        metadata=metadata,
     )
 
 
@@ -100,6 +111,7 @@ def inventory(info: InstantiatedVnfInfo | None) -> Found:
             FoundNetwork(id=link.id, name=link.vnf_virtual_link_desc_id, resource_id=link.network_resource.resource_id)
             for link in info.vnf_virtual_link_resource_info
         ),
+        objects=_objects(info),
     )
 
 
@@ -108,16 +120,21 @@ def as_recorded(found: Found, recorded: Found) -> Found:
 
     A machine that the records know counts as standing even if it is broken: only a heal touches it, because a machine
     made anew without its management driver's steps is an empty shell. And a list that leaves something out must not
-    make us leave it behind.
+    make us leave it behind. Pods come and go by themselves: of those the VIM knows best.
     """
-    machines = {machine.id for machine in recorded.machines}
+    lasting = tuple(machine for machine in recorded.machines if machine.type is None)
+    machines = {machine.id for machine in lasting}
     networks = {network.id for network in recorded.networks}
     return replace(
         found,
         broken=tuple(machine.id for machine in found.machines if not machine.ready),
-        machines=(*recorded.machines, *(machine for machine in found.machines if machine.id not in machines)),
+        machines=(*lasting, *(machine for machine in found.machines if machine.id not in machines)),
         networks=(*recorded.networks, *(network for network in found.networks if network.id not in networks)),
     )
+
+
+def _objects(info: InstantiatedVnfInfo) -> tuple[FoundObject, ...]:
+    return msgspec.convert(info.metadata.get(OBJECTS, ()), tuple[FoundObject, ...])
 
 
 def member_of(vnfc: VnfcResourceInfo) -> Member | None:
@@ -166,7 +183,9 @@ def _vnfc(
     return VnfcResourceInfo(
         id=machine.id,
         vdu_id=machine.vdu,
-        compute_resource=_handle(machine.resource_id, vim_key),
+        compute_resource=ResourceHandle(
+            resource_id=machine.resource_id, vim_connection_id=vim_key, vim_level_resource_type=machine.type
+        ),
         zone_id=machine.zone,
         storage_resource_ids=tuple(volume.id for volume in machine.volumes),
         vnfc_cp_info=tuple(
@@ -218,7 +237,7 @@ def _ext_cps(members: Iterable[VnfcResourceInfo], info: InstantiatedVnfInfo) -> 
                 yield ExtCpInfo(
                     id=cp.vnf_ext_cp_id,
                     cpd_id=cp.cpd_id,
-                    cp_config_id=config_of(info, cp.cpd_id, slot_of(vnfc))[0],
+                    cp_config_id=config_of(info, cp.cpd_id, int(vnfc.metadata.get("slot", 0)))[0],
                     cp_protocol_info=cp.cp_protocol_info,
                     associated_vnfc_cp_id=cp.id,
                 )
@@ -234,6 +253,7 @@ def _found(vnfc: VnfcResourceInfo, info: InstantiatedVnfInfo) -> FoundMachine:
         id=vnfc.id,
         name=vnfc.metadata["name"],
         vdu=vnfc.vdu_id,
+        type=vnfc.compute_resource.vim_level_resource_type,
         resource_id=vnfc.compute_resource.resource_id,
         ready=True,
         ports=tuple(_found_port(cp) for cp in vnfc.vnfc_cp_info),

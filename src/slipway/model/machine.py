@@ -93,9 +93,12 @@ class FoundVolume(Record, frozen=True, kw_only=True):
 
 
 class FoundMachine(Record, frozen=True, kw_only=True):
+    """A VNFC: a machine, or where `type` says so something else that runs, such as a Pod."""
+
     id: str
     name: str
     vdu: str
+    type: str | None = None
     resource_id: str
     ready: bool  # it runs, says the VIM; False while it is being made or is broken
     ports: tuple[FoundPort, ...] = ()
@@ -108,10 +111,17 @@ class FoundMachine(Record, frozen=True, kw_only=True):
 
 
 class FoundObject(Record, frozen=True, kw_only=True):
+    """What is neither machine, network nor volume: a Kubernetes object, a Helm release.
+
+    Its id is the VIM's own, or made from its name: the same name with other content is another `digest`.
+    """
+
     id: str
     kind: str
     name: str
     namespace: str | None = None
+    api_version: str | None = None
+    digest: str | None = None
     ready: bool = True
 
 
