@@ -180,7 +180,7 @@ def chained(wanted: Wanted) -> Wanted:
 
 def test_machines_are_made_after_those_that_their_vdu_depends_on() -> None:
     plan = steps_towards(chained(nothing("i")), Found()).checked()
-    orders = {step.node: {one.removeprefix("make machine ") for one in step.after} for step in plan.steps}
+    orders = {step.nodes[0]: {one.removeprefix("make machine ") for one in step.after} for step in plan.steps}
     database, app = {"database-0", "database-1"}, {"app-0", "app-1"}
     assert orders == {
         "database-0": set(), "database-1": set(), "cache-0": set(), "cache-1": set(),
@@ -192,7 +192,7 @@ def test_a_dependency_counts_although_nothing_in_between_is_made() -> None:
     wanted = chained(nothing("i"))
     there = tuple(machine for machine in made(wanted).machines if machine.vdu in ("app", "cache"))
     plan = steps_towards(wanted, Found(machines=there)).checked()
-    assert {step.node: len(step.after) for step in plan.steps} == {
+    assert {step.nodes[0]: len(step.after) for step in plan.steps} == {
         "database-0": 0, "database-1": 0, "web-0": 2, "web-1": 2,
     }  # fmt: skip
 
@@ -201,7 +201,7 @@ def test_machines_go_for_good_before_those_that_their_vdu_depends_on() -> None:
     wanted = chained(nothing("i"))
     gone = msgspec.structs.replace(wanted, machines=())
     plan = steps_towards(gone, made(wanted)).checked()
-    orders = {step.node: {one.removeprefix("remove machine ") for one in step.after} for step in plan.steps}
+    orders = {step.nodes[0]: {one.removeprefix("remove machine ") for one in step.after} for step in plan.steps}
     web, app = {"web-0", "web-1"}, {"app-0", "app-1"}
     assert orders == {
         "web-0": set(), "web-1": set(), "cache-0": set(), "cache-1": set(),
