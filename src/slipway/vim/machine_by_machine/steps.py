@@ -261,7 +261,9 @@ class _Comparison:
         for step in removals:
             for needed in self._needed_by(step.args["vdu"]) if stay.isdisjoint(step.nodes) else ():
                 before[needed].append(step.id)
-        return [_later(step, before.get(step.args["vdu"], ())) for step in removals]
+        return [
+            _later(step, before.get(step.args["vdu"], ())) if stay.isdisjoint(step.nodes) else step for step in removals
+        ]
 
     def _needed_by(self, vdu: str) -> list[str]:
         """All that it depends on, directly or not: those in between may have nothing to do."""
