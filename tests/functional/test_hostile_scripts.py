@@ -24,7 +24,7 @@ pytestmark = pytest.mark.sqlite_suffices
 
 CANARY = f"canary-{uuid4().hex}"
 FILE = f"Scripts/{CANARY}.py"  # so that its processes are known by their command lines
-LIMIT = 5
+LIMIT = 10
 
 HOSTILE = """
 import json, os, pathlib, signal, sys, time
