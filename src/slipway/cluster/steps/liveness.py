@@ -8,6 +8,7 @@ or for masters too few of which are left for etcd, ends with an error that tryin
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from slipway.model.machine import Found
 
 if TYPE_CHECKING:
     from slipway.cluster.steps.world import Reach
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 MASTERS_EVERY = 3  # looks: who waits for a node asks after the masters less often
@@ -94,7 +97,7 @@ class Liveness:
                 return task.result()
             except StepError as error:
                 unanswered = error.temporary or isinstance(error, NoMasterAnswers)
-                if reason := await self._hopeless(wait, masters=unanswered):
+                if reason := await self._looked(wait, masters=unanswered):
                     raise reason from error
                 raise
         finally:
@@ -108,8 +111,17 @@ class Liveness:
         while True:
             await asyncio.sleep(self._limits.between)
             looks += 1
-            if reason := await self._hopeless(wait, masters=looks % MASTERS_EVERY == 0):
+            if reason := await self._looked(wait, masters=looks % MASTERS_EVERY == 0):
                 return reason
+
+    async def _looked(self, wait: Waiting, *, masters: bool) -> StepError | None:
+        """As `_hopeless`. A look that fails itself, as while the database restarts, says nothing of the machines."""
+        try:
+            return await self._hopeless(wait, masters=masters)
+        except Exception as error:  # noqa: BLE001 - an edge: the watch must never end the work
+            what = f"{type(error).__name__}: {error}"
+            log.warning("whether machines of VNF instance %s live is not known: %s", wait.ctx.instance_id, what)
+            return None
 
     async def answers(self, node: Node, site: Site | None, ctx: StepContext, limit: float | None = None) -> bool:
         """By SSH, or else its kubelet through the API."""
