@@ -117,3 +117,30 @@ async def test_after_looks_that_failed_a_dead_machine_is_still_found() -> None:
     shells = Shells(answer)
     with pytest.raises(StepError, match="workerNode-1 does not answer"):
         await Liveness(shells, limits=QUICK).guarded(asyncio.sleep(5), waiting(a_node(1)))
+
+
+MANY = tuple(a_node(number) for number in range(100))
+
+
+async def test_what_a_watch_costs_does_not_follow_the_cluster() -> None:
+    """Of many nodes some are asked in each look, and all of them in turn."""
+    everybody = asyncio.Event()
+
+    def answer(_: Node) -> None:
+        if len(shells.asked) == len(MANY):
+            everybody.set()
+
+    shells = Shells(answer)
+    async with asyncio.timeout(20):
+        await Liveness(shells, limits=QUICK).guarded(everybody.wait(), waiting(*MANY))
+    assert shells.most_at_once <= 10
+
+
+async def test_a_dead_machine_among_many_is_found() -> None:
+    def answer(node: Node) -> None:
+        if node == MANY[37]:
+            raise SILENT
+
+    async with asyncio.timeout(20):
+        with pytest.raises(StepError, match=r"^workerNode-37 does not answer"):
+            await Liveness(Shells(answer), limits=QUICK).guarded(asyncio.sleep(30), waiting(*MANY))

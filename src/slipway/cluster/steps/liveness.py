@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from slipway.cluster.quorum import LOST_CURE, has_no_power, lost_quorum, quorum
@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 MASTERS_EVERY = 3  # looks: who waits for a node asks after the masters less often
+SAMPLE = 5  # nodes that a look asks in their turn, and as many again of those that were silent before
 MOST = 10_000  # machines whose silence is remembered
 
 
@@ -111,8 +112,18 @@ class Liveness:
         while True:
             await asyncio.sleep(self._limits.between)
             looks += 1
-            if reason := await self._looked(wait, masters=looks % MASTERS_EVERY == 0):
+            some = replace(wait, nodes=self._sample(wait.nodes, looks))
+            if reason := await self._looked(some, masters=looks % MASTERS_EVERY == 0):
                 return reason
+
+    def _sample(self, nodes: tuple[Node, ...], looks: int) -> tuple[Node, ...]:
+        """Of many nodes a few, so that a watch costs the same in a large cluster: each in turn, silent ones always."""
+        if len(nodes) <= 2 * SAMPLE:
+            return nodes
+        silent = [node for node in nodes if node.machine in self._silent][:SAMPLE]
+        first = (looks - 1) * SAMPLE
+        turn = [nodes[number % len(nodes)] for number in range(first, first + SAMPLE)]
+        return (*silent, *(node for node in turn if node not in silent))
 
     async def _looked(self, wait: Waiting, *, masters: bool) -> StepError | None:
         """As `_hopeless`. A look that fails itself, as while the database restarts, says nothing of the machines."""
