@@ -169,6 +169,44 @@ async def test_a_record_that_says_otherwise_leads_nowhere(projects: Projects) ->
         connections_with(vnf, {"box": VimConnectionInfo(interface_info=SOCKET)})
 
 
+async def described_before(projects: Projects, endpoint: dict[str, str]) -> str:
+    """An instance that stands on a sandbox which its own request described, from the time when that was possible."""
+    database, standing = projects.world.services.database, projects.things["instance"]
+
+    def change(connection: Any) -> None:
+        instance = instances.get(connection, standing)
+        (key,) = instance.vnf.vim_connection_info
+        instance.vnf.vim_connection_info[key] = VimConnectionInfo(vim_type=SANDBOX, interface_info=endpoint)
+        instances.update(connection, instance)
+
+    await database.write(change)
+    return standing
+
+
+async def test_what_stands_on_one_that_was_described_before_can_be_terminated(
+    projects: Projects, engines: Watched
+) -> None:
+    """And nothing else be done with it; nor does anybody describe it otherwise first."""
+    standing = await described_before(projects, LOCAL)
+    path = f"{LCM}/vnf_instances/{standing}"
+    for moved in ({"interfaceInfo": SOCKET}, {"accessInfo": {"authorizedKeys": ["ssh-ed25519 AAAA"]}}):
+        await projects.did("operator", "PATCH", path, 400, json={"vimConnectionInfo": {"vim": moved}})
+    scaled = {"type": "SCALE_OUT", "aspectId": "workers"}
+    await projects.run("operator", standing, "scale", scaled, "ROLLED_BACK")
+    assert engines.asked == []
+    # There is no engine in this test: to have been asked for it is as far as a termination gets.
+    await projects.run("operator", standing, "terminate", {"terminationType": "FORCEFUL"}, "ROLLED_BACK")
+    assert set(engines.asked) == {LOCAL["endpoint"]}
+
+
+async def test_a_socket_that_is_not_listed_stays_out_of_reach_of_what_was_described_before(
+    projects: Projects, engines: Watched
+) -> None:
+    standing = await described_before(projects, SOCKET)
+    await projects.run("operator", standing, "terminate", {"terminationType": "FORCEFUL"}, "ROLLED_BACK")
+    assert engines.asked == []
+
+
 async def test_while_it_is_off_nobody_gets_at_one(without: Projects, engines: Watched) -> None:
     instance_id = await without.create("operator", without.things["VNFD"])
     body = {"flavourId": "simple", "vimConnectionInfo": {"vim1": {"vimId": "old"}}}

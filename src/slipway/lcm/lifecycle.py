@@ -81,7 +81,7 @@ class RecordedLifecycle:
             return rules.hooks_only(situation, self._management)
         if vim is None:
             raise Conflict(f"VNF instance {situation.instance.vnf.id} is on no VIM.")
-        connection = await self._connection(situation.instance.vnf.id, vim)
+        connection = await self._connection(situation.instance.vnf.id, vim, situation.operation)
         driver = self._drivers.for_type(connection.vim_type)
         recorded = inventory(situation.instance.vnf.instantiated_vnf_info)
         found = as_recorded(await driver.find(connection, situation.instance.vnf.id, recorded), recorded)
@@ -94,7 +94,7 @@ class RecordedLifecycle:
     async def connection(self, operation: Operation, vim: VimConnectionInfo | None) -> Connection:
         if vim is None:
             raise Conflict(f"Operation {operation.id} has no VIM.")
-        return await self._connection(operation.vnf_instance_id, vim)
+        return await self._connection(operation.vnf_instance_id, vim, operation.operation)
 
     async def machine(self, operation: Operation, machine_id: str) -> FoundMachine | None:
         instance = await self._database.read(instances.get, operation.vnf_instance_id)
@@ -108,8 +108,9 @@ class RecordedLifecycle:
         hidden = self._vault.hide(connection, operation.vnf_instance_id, free, self._secret_names)
         return replace(outcome, **hidden)
 
-    async def _connection(self, instance_id: str, vim: VimConnectionInfo) -> Connection:
-        return await self._database.read(in_clear, self._vault, vim, instance_id)
+    async def _connection(self, instance_id: str, vim: VimConnectionInfo, kind: OperationType) -> Connection:
+        terminating = kind is OperationType.TERMINATE
+        return await self._database.read(in_clear, self._vault, vim, instance_id, terminating=terminating)
 
     def settle(self, connection: DatabaseConnection, operation: Operation, journal: Sequence[StepRecord]) -> Operation:
         """At rest in FAILED_TEMP only the changes are told; once ended, the instance's record follows."""

@@ -10,7 +10,7 @@ from sqlalchemy import Connection as DatabaseConnection
 
 from slipway.model.action import Connection
 from slipway.model.errors import BadRequest, Conflict, NotFound, Unprocessable
-from slipway.model.instance import Instance, VimConnectionInfo, VnfInstance
+from slipway.model.instance import Instance, InstantiationState, VimConnectionInfo, VnfInstance
 from slipway.model.requests import InstantiateRequest
 from slipway.model.secrets import redact
 from slipway.model.vim import REGISTERED_ONLY, Vim
@@ -119,13 +119,22 @@ def check_named(connection: DatabaseConnection, patch: object, project: str) -> 
                 _check_as_registered({name: change.get(name) for name in PARTS}, place)
 
 
-def in_clear(connection: DatabaseConnection, vault: Vault, info: VimConnectionInfo, instance_id: str) -> Connection:
+def in_clear(
+    connection: DatabaseConnection,
+    vault: Vault,
+    info: VimConnectionInfo,
+    instance_id: str,
+    *,
+    terminating: bool = False,
+) -> Connection:
     """Everything an instance needs to log in. What the request says goes before what is registered.
 
     An instance gets at VIMs of its own project only, whatever its record says. Registered credentials go to the
-    registered addresses only: who names another one brings credentials of his own.
+    registered addresses only: who names another one brings credentials of his own. What stands on a VIM that would have
+    to be registered today, and was described in a request when that was possible, can be terminated.
     """
-    project = instances.get(connection, instance_id).project
+    instance = instances.get(connection, instance_id)
+    project = instance.project
     owners, vim_type, parts = [instance_id], info.vim_type or "", _parts(info)
     if info.vim_id is not None:
         vim = vims.get(connection, info.vim_id, project)
@@ -133,7 +142,7 @@ def in_clear(connection: DatabaseConnection, vault: Vault, info: VimConnectionIn
         owners, vim_type, registered = [instance_id, vim.id], vim.vim_type, _parts(vim)
         moved = any(parts.values()) and not same_address(registered, _merged(registered, parts))
         parts = _merged({**redact(registered), "accessInfo": {}} if moved else registered, parts)
-    if vim_type in REGISTERED_ONLY:
+    if vim_type in REGISTERED_ONLY and not (terminating and _described_before(instance, info)):
         _check_registered(info)
     return _revealed(connection, vault, owners, vim_type, parts, info.vim_id, project)
 
@@ -185,6 +194,12 @@ def _check_registered(info: VimConnectionInfo, place: str = "vimConnectionInfo."
             "projects has registered for your project."
         )
     _check_as_registered(_parts(info), place)
+
+
+def _described_before(instance: Instance, info: VimConnectionInfo) -> bool:
+    """Whether the instance stands on this VIM, as it is described here and nowhere else: nobody can change that."""
+    stands = instance.vnf.instantiation_state is InstantiationState.INSTANTIATED
+    return stands and info.vim_id is None and info == instance.vnf.vim_connection_info.get(key_of(instance.vnf))
 
 
 def _check_as_registered(parts: Mapping[str, Any], place: str) -> None:
