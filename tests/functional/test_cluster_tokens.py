@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import msgspec
 import pytest
 import yaml
 
+from slipway.cluster.steps.liveness import Limits
 from slipway.lcm.clusters import vim_id_of
 from slipway.lcm.vim_choice import in_clear
 from slipway.model.errors import NotFound, VimError, VimFault
@@ -66,6 +68,25 @@ async def test_a_kubeconfig_of_a_cluster_that_does_not_answer_is_refused_with_th
         with pytest.raises(VimError, match=r"No API server of the cluster is ready\. Asked: masterNode-0") as refused:
             await rig.rig.slipway.clusters.kubeconfig(instance_id)
         assert refused.value.fault is VimFault.TEMPORARY
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ("GET /readyz", r"No API server of the cluster is ready\. Asked: masterNode-0: no answer within 0\.4 s"),
+        ("POST */token", r"timed out after 0\.5 s waiting for the cluster's API"),
+    ],
+)
+async def test_a_person_does_not_wait_long_for_a_kubeconfig_of_a_dead_cluster(
+    tmp_path: Path, asked: str, reason: str
+) -> None:
+    async with cluster_rig(settings_in(tmp_path), liveness=Limits(token=0.5)) as rig:
+        instance_id = await rig.cluster()
+        await rig.rules(Rule(kind=RuleKind.LATENCY, call="api", asked=asked, seconds=30))
+        async with asyncio.timeout(10):
+            with pytest.raises(VimError, match=reason):
+                await rig.rig.slipway.clusters.kubeconfig(instance_id)
+    assert Limits().token <= 10  # the command line gives up after a minute
 
 
 @pytest.mark.parametrize("seconds", ["599", "604801", "-1", "", "a day", "1e4", "\u0661\u0660\u0660\u0660", "9" * 5000])

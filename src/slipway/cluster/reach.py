@@ -59,10 +59,10 @@ class SshReach:
         return await known.pinned((await self.hands(node, ctx)).target.known_as)
 
     @asynccontextmanager
-    async def api(self, site: Site, ctx: StepContext) -> AsyncIterator[KubeApi]:
+    async def api(self, site: Site, ctx: StepContext, within: float | None = None) -> AsyncIterator[KubeApi]:
         what = "No API server of the cluster is ready"
         api, stack = await self._silence.first_to_answer(
-            site.masters, lambda node: self._ready(node, ctx), what, _too_late
+            site.masters, lambda node: self._ready(node, ctx), what, _too_late, within
         )
         async with stack:
             yield api

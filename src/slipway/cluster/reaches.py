@@ -26,8 +26,8 @@ class ReachByVim:
         return await (await self._chosen(ctx)).host_key(node, ctx)
 
     @asynccontextmanager
-    async def api(self, site: Site, ctx: StepContext) -> AsyncIterator[KubeApi]:
-        async with (await self._chosen(ctx)).api(site, ctx) as api:
+    async def api(self, site: Site, ctx: StepContext, within: float | None = None) -> AsyncIterator[KubeApi]:
+        async with (await self._chosen(ctx)).api(site, ctx, within) as api:
             yield api
 
     async def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import dataclasses
 from datetime import datetime, timedelta
@@ -64,11 +65,15 @@ class StandingClusters:
         return Kubeconfig(_kubeconfig(instance_id, found, token), token.expires)
 
     async def token(self, instance_id: str, lifetime: timedelta) -> Token:
-        """A new one, by way of a master."""
+        """A new one, by way of a master. StepError says soon why there is none."""
         instance, site, _ = await self._cluster(instance_id)
         context = _Looking(self._database, self._vault, instance)
-        async with self._world.reach.api(site, context) as api:
-            return await granted_token(api, lifetime)
+        limit = self._world.limits.token
+        try:
+            async with asyncio.timeout(limit), self._world.reach.api(site, context, within=0.8 * limit) as api:
+                return await granted_token(api, lifetime)
+        except TimeoutError:
+            raise StepError(f"timed out after {limit:g} s waiting for the cluster's API.", temporary=True) from None
 
     async def _cluster(self, instance_id: str) -> tuple[Instance, Site, tuple[Node, ...]]:
         situation = await self._database.read(_situation, instance_id)

@@ -54,7 +54,7 @@ class Shells:
     async def host_key(self, node: Node, ctx: StepContext) -> str | None:
         return None
 
-    def api(self, site: Site, ctx: StepContext) -> AbstractAsyncContextManager[KubeApi]:
+    def api(self, site: Site, ctx: StepContext, within: float | None = None) -> AbstractAsyncContextManager[KubeApi]:
         raise NotImplementedError  # nobody has a site here
 
 

@@ -36,13 +36,14 @@ class SimulatedReach:
         return None
 
     @asynccontextmanager
-    async def api(self, site: Site, ctx: StepContext) -> AsyncIterator[KubeApi]:
+    async def api(self, site: Site, ctx: StepContext, within: float | None = None) -> AsyncIterator[KubeApi]:
         async def ask(node: Node) -> KubeApi:
             api = await self._through(node, ctx)
             await api.text("/readyz")
             return api
 
-        yield await Silence().first_to_answer(site.masters, ask, "No API server of the cluster is ready")
+        what = "No API server of the cluster is ready"
+        yield await Silence().first_to_answer(site.masters, ask, what, within=within)
 
     def close(self) -> None:
         self.simulation.close()

@@ -43,7 +43,8 @@ class Limits:
     silent: float = 40.0  # without any answer, when the VIM does not say that it is off
     forget: float = 60.0  # after a look this long ago, silence is counted from the beginning
     health: float = 4.0  # for all that is asked when a person looks at a cluster
-    inside: float = 1.5  # of that, for what one part of the cluster asks of another: a kubelet, an etcd
+    token: float = 10.0  # for one that a person waits for, most of it for a master that answers
+    inside: float = 1.5  # of `health`, for what one part of the cluster asks of another: a kubelet, an etcd
 
 
 class Finder(Protocol):

@@ -41,14 +41,16 @@ class Silence:
         ask: Callable[[Node], Awaitable[T]],
         what: str,
         discard: Callable[[T], Awaitable[None]] | None = None,
+        within: float | None = None,
     ) -> T:
         """The first answer. NoMasterAnswers, `what` and why, when there is none.
 
+        `within` so many seconds, where a person waits; otherwise as long as a step may.
         `discard` is given the answers that came too late, where they hold something open.
         """
         asked = sorted(nodes, key=self._is_silent)
         why: dict[str, StepError] = {}
-        for limit in LIMITS:
+        for limit in (within,) if within else LIMITS:
             race = _Race(asked, ask, limit, discard)
             found = await race.run()
             for node in race.silent:

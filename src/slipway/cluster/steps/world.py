@@ -60,8 +60,8 @@ class Reach(Protocol):
         """What the machine showed when it was met for the first time, where the VIM could not tell."""
         ...
 
-    def api(self, site: Site, ctx: StepContext) -> AbstractAsyncContextManager[KubeApi]:
-        """Through the first of the site's masters whose API server is ready."""
+    def api(self, site: Site, ctx: StepContext, within: float | None = None) -> AbstractAsyncContextManager[KubeApi]:
+        """Through the first of the site's masters whose API server is ready, `within` so many seconds."""
         ...
 
 
