@@ -6,6 +6,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
+from sqlalchemy import Connection, text
 from sqlalchemy.engine import URL
 
 from slipway.lcm.vim_registry import VimRequest
@@ -14,6 +16,8 @@ from slipway.model.instance import VimConnectionInfo
 from slipway.model.operation import OperationType
 from slipway.model.requests import InstantiateRequest
 from slipway.model.vim import SIMULATED
+from slipway.store import vims
+from slipway.store.database import Database
 from tests.databases import setting
 from tests.functional.rig import rig_in, settings_in
 
@@ -54,3 +58,28 @@ async def test_a_vim_is_removed_or_used_never_both(url: str | None, tmp_path: Pa
                 return_exceptions=True,
             )
             assert isinstance(removed, RequestError) != isinstance(begun, RequestError), (removed, begun)
+
+
+async def test_a_change_of_a_vim_keeps_what_another_one_wrote_at_the_same_time(
+    postgresql_url: URL, tmp_path: Path
+) -> None:
+    async with rig_in(settings_in(tmp_path, setting(postgresql_url)), working=False) as rig:
+        database = rig.slipway.database
+        with database.engine.begin() as other:
+            vims.update(other, replace(vims.get(other, "simulated"), description="of another"))
+            changing = asyncio.create_task(rig.slipway.vims.modify("simulated", {"extra": {"site": "north"}}))
+            await someone_waits(database)
+        changed = await changing
+        assert (changed.description, changed.extra) == ("of another", {"site": "north"})
+
+
+async def someone_waits(database: Database) -> None:
+    """For a lock that another transaction holds."""
+
+    def waits(connection: Connection) -> bool:
+        query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        return bool(connection.scalar(text(query)))
+
+    async with asyncio.timeout(20):
+        while not await database.read(waits):  # noqa: ASYNC110 - the database tells nobody
+            await asyncio.sleep(0.01)

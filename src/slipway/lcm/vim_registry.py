@@ -208,9 +208,10 @@ class VimRegistry:
     def _enter(self, connection: DatabaseConnection, vim_id: str, document: dict[str, Any], maker: str) -> Vim:
         document |= {"project": instances.get(connection, maker).project}
         try:
-            before = vims.get(connection, vim_id)
+            vims.hold(connection, vim_id)
         except NotFound:
             return self._insert(connection, document, vim_id)
+        before = vims.get(connection, vim_id)
         vim = self._hidden(connection, document | {"id": vim_id, "createdAt": before.created_at})
         vims.update(connection, vim)
         self._vault.forget_unused(connection, vim_id, msgspec.to_builtins(vim))
@@ -219,7 +220,9 @@ class VimRegistry:
     def _update(
         self, connection: DatabaseConnection, name: str, patch: dict[str, Any], seen: dict[str, Any] | None
     ) -> Vim:
-        before, request, _ = self._patched(connection, name, patch)
+        found = vims.get_by_name(connection, name)
+        vims.hold(connection, found.id)
+        before, request, _ = self._patched(connection, found.id, patch)
         fixed = {name: getattr(before, attribute) for name, attribute in NOT_CHANGEABLE.items()} | (seen or {})
         vim = self._hidden(connection, msgspec.to_builtins(request) | fixed)
         vims.update(connection, vim)

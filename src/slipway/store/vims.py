@@ -54,7 +54,7 @@ def id_by_name(connection: Connection, name: str, project: str) -> str | None:
 
 
 def hold(connection: Connection, vim_id: str) -> None:
-    """Nobody removes the VIM until the transaction ends; NotFound when somebody just did."""
+    """Nobody changes or removes the VIM until the transaction ends; NotFound when somebody just did."""
     if connection.execute(_HELD, {"wanted": vim_id}).first() is None:
         raise NotFound(f"There is no VIM {vim_id}.")
 
@@ -106,7 +106,7 @@ def _make_way(connection: Connection, vim: Vim) -> None:
     if not vim.is_default:
         return
     others = select(vims.c.doc).where(vims.c.is_default, vims.c.project == vim.project, vims.c.id != vim.id)
-    for other in connection.scalars(others).all():
+    for other in connection.scalars(others.with_for_update()).all():
         former = msgspec.structs.replace(other, is_default=False)
         connection.execute(vims.update().where(vims.c.id == former.id).values(**_changeable(former)))
 
