@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from slipway.model.errors import Unprocessable
+from slipway.lcm.vim_registry import VimRequest
+from slipway.model.errors import Conflict, Unprocessable
 from slipway.model.operation import OperationType
 from slipway.model.requests import HealRequest
+from slipway.model.vim import SIMULATED
 from tests.functional.cluster_rig import FORCEFUL, cluster_rig, instantiate
 from tests.functional.rig import settings_in
 
@@ -37,3 +39,16 @@ async def test_a_name_that_another_instantiation_will_take_is_refused(tmp_path: 
         with pytest.raises(Unprocessable, match=f"{FIELD}: .*{first}"):
             await lcm.begin(OperationType.INSTANTIATE, second, instantiate(vim_name="kubernetes_vim"))
         await lcm.begin(OperationType.INSTANTIATE, second, instantiate())
+
+
+async def test_nobody_registers_a_vim_under_a_name_that_an_instantiation_will_take(tmp_path: Path) -> None:
+    """Or the cluster could not be registered, after all else was done."""
+    async with cluster_rig(settings_in(tmp_path / "data"), working=False) as rig:
+        slipway, instance_id = rig.rig.slipway, await rig.rig.create()
+        await slipway.lcm.begin(OperationType.INSTANTIATE, instance_id, instantiate(vim_name="kubernetes_vim"))
+        other = VimRequest(name="kubernetes_vim", vim_type=SIMULATED, interface_info={"endpoint": "sim://other"})
+        with pytest.raises(Conflict, match=f"{instance_id}.*'kubernetes_vim'"):
+            await slipway.vims.add(other)
+        with pytest.raises(Conflict, match=f"{instance_id}.*'kubernetes_vim'"):
+            await slipway.vims.modify("simulated", {"name": "kubernetes_vim"})
+        await slipway.vims.modify("simulated", {"description": "as before"})

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.engine import URL
 
 from slipway.lcm.vim_registry import VimRequest
-from slipway.model.errors import RequestError
+from slipway.model.errors import RequestError, Unprocessable
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.operation import OperationType
 from slipway.model.requests import InstantiateRequest
@@ -19,6 +19,7 @@ from slipway.model.vim import SIMULATED
 from slipway.store import vims
 from slipway.store.database import Database
 from tests.databases import setting
+from tests.functional.cluster_rig import cluster_rig, instantiate
 from tests.functional.rig import rig_in, settings_in
 
 ROUNDS = 15
@@ -71,6 +72,29 @@ async def test_a_change_of_a_vim_keeps_what_another_one_wrote_at_the_same_time(
             await someone_waits(database)
         changed = await changing
         assert (changed.description, changed.extra) == ("of another", {"site": "north"})
+
+
+async def test_two_clusters_do_not_get_one_name(url: str | None, tmp_path: Path) -> None:
+    """Though they will be on different VIMs."""
+    async with cluster_rig(settings_in(tmp_path, url), working=False) as rig:
+        slipway = rig.rig.slipway
+        endpoint = {"endpoint": "sim://second"}
+        second = await slipway.vims.add(VimRequest(name="second", vim_type=SIMULATED, interface_info=endpoint))
+        for number in range(ROUNDS):
+            both = [await rig.rig.create() for _ in range(2)]
+            wanted = instantiate(vim_name=f"cluster-{number}")
+            begun = await asyncio.gather(
+                *(
+                    slipway.lcm.begin(
+                        OperationType.INSTANTIATE,
+                        one,
+                        replace(wanted, vim_connection_info={"vim": VimConnectionInfo(vim_id=vim_id)}),
+                    )
+                    for one, vim_id in zip(both, ("simulated", second.id), strict=True)
+                ),
+                return_exceptions=True,
+            )
+            assert sum(isinstance(one, Unprocessable) for one in begun) == 1, begun
 
 
 async def someone_waits(database: Database) -> None:

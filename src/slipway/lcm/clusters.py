@@ -10,16 +10,16 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from slipway.cluster.parameters import NAME
 from slipway.cluster.steps.world import ClusterVim
 from slipway.kube.account import Token
+from slipway.lcm.vim_names import reserved_by
 from slipway.lcm.vim_registry import VimRegistry, VimRequest
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.errors import RequestError, StepError, Unprocessable
 from slipway.model.situation import Situation
 from slipway.model.vim import KUBERNETES
 from slipway.package.reader import open_member
-from slipway.store import instances, operations, packages, vims
+from slipway.store import instances, packages, vims
 from slipway.store.database import Database
 
 LARGEST = 64 << 20  # bytes of a package's file that a step may read as a whole
@@ -64,13 +64,11 @@ def refuse_taken_names(connection: Connection, management: ManagementDrivers, si
                 f"{field}: VIM {taken} of this project has the name {name!r} already; give another vim_name, or remove "
                 "that VIM."
             )
-        for other in operations.instantiations(connection, instance.project):
-            user, given = other.vnf_instance_id, other.operation_params.get("additionalParams", {}).get(NAME)
-            if user != instance.vnf.id and isinstance(given, dict) and given.get("vim_name") == name:
-                raise Unprocessable(
-                    f"{field}: VNF instance {user}, which is being instantiated, will be registered as {name!r}; give "
-                    "another vim_name."
-                )
+        if user := reserved_by(connection, name, instance.project, but=instance.vnf.id):
+            raise Unprocessable(
+                f"{field}: VNF instance {user}, which is being instantiated, will be registered as {name!r}; give "
+                "another vim_name."
+            )
 
 
 class PackageFiles:

@@ -15,6 +15,7 @@ from slipway.lcm.clusters import refuse_taken_names
 from slipway.lcm.lifecycle import RecordedLifecycle, situation_of
 from slipway.lcm.operations import OPERATIONS
 from slipway.lcm.vim_choice import check_named, checked, chosen_before, chosen_for_new
+from slipway.lcm.vim_names import name_in
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.clock import utcnow
@@ -29,7 +30,7 @@ from slipway.model.situation import Situation
 from slipway.model.subscription import LcmNotice
 from slipway.notify.outbox import tell_of_instance, tell_of_operation
 from slipway.store import instances, operations, packages
-from slipway.store.database import Database
+from slipway.store.database import Database, hold_project
 from slipway.store.secrets import Vault
 from slipway.vim.registry import Drivers
 
@@ -176,6 +177,8 @@ class Lcm:
         instance = instances.hold(connection, instance_id)
         if if_version is not None and if_version != instance.version:
             raise PreconditionFailed(f"VNF instance {instance_id} was changed since it was read. Read it again.")
+        if isinstance(request, InstantiateRequest) and name_in(request.additional_params):
+            hold_project(connection, instance.project)  # before a VIM is held, as whoever registers one does
         request = self._hidden(connection, kind, instance_id, request)
         vim = self._vim(connection, kind, instance, request)
         operation = _new(kind, instance_id, msgspec.to_builtins(request))

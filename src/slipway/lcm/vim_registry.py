@@ -12,6 +12,7 @@ from sqlalchemy import Connection as DatabaseConnection
 from sqlalchemy import select
 
 from slipway.lcm.vim_choice import registered_in_clear
+from slipway.lcm.vim_names import reserved_by
 from slipway.model.access import ANYBODY, DEFAULT_PROJECT, Caller
 from slipway.model.action import Connection
 from slipway.model.clock import utcnow
@@ -23,7 +24,7 @@ from slipway.model.secrets import find_references, refuse_references
 from slipway.model.vim import REGISTERED_ONLY, Seen, Vim
 from slipway.model.vim_secrets import refuse_moved_secrets, same_address
 from slipway.store import instances, tables, vims
-from slipway.store.database import Database
+from slipway.store.database import Database, hold_project
 from slipway.store.filters import Filter, Operator
 from slipway.store.paging import list_documents
 from slipway.store.secrets import Vault
@@ -91,7 +92,7 @@ class VimRegistry:
         connection = self._validated(document, project)
         if prove:
             document |= await self._seen(connection)
-        vim = await self._database.write(self._insert, document | {"project": project})
+        vim = await self._database.write(self._add, document | {"project": project})
         try:
             await self._registered(vim)
         except BaseException:
@@ -200,6 +201,10 @@ class VimRegistry:
         self._drivers.for_type(vim_type).validate(connection)
         return connection
 
+    def _add(self, connection: DatabaseConnection, document: dict[str, Any]) -> Vim:
+        _refuse_reserved(connection, document["name"], document["project"])
+        return self._insert(connection, document)
+
     def _insert(self, connection: DatabaseConnection, document: dict[str, Any], vim_id: str | None = None) -> Vim:
         vim = self._hidden(connection, document | {"id": vim_id or str(uuid.uuid4()), "createdAt": utcnow()})
         vims.insert(connection, vim)
@@ -221,6 +226,8 @@ class VimRegistry:
         self, connection: DatabaseConnection, name: str, patch: dict[str, Any], seen: dict[str, Any] | None
     ) -> Vim:
         found = vims.get_by_name(connection, name)
+        if patch.get("name", found.name) != found.name:
+            _refuse_reserved(connection, patch["name"], found.project)
         vims.hold(connection, found.id)
         before, request, _ = self._patched(connection, found.id, patch)
         fixed = {name: getattr(before, attribute) for name, attribute in NOT_CHANGEABLE.items()} | (seen or {})
@@ -271,6 +278,15 @@ class VimRegistry:
             raise Conflict(f"VIM {vim.name!r} is used by VNF instance {user}. Terminate it first.")
         vims.delete(connection, vim.id)
         self._vault.forget(connection, vim.id)
+
+
+def _refuse_reserved(connection: DatabaseConnection, name: Any, project: str) -> None:
+    """Conflict when a cluster that is being instantiated will have the name; nobody else takes it until then."""
+    hold_project(connection, project)
+    if user := reserved_by(connection, name, project):
+        raise Conflict(
+            f"VNF instance {user}, which is being instantiated, will be registered as {name!r}. Choose another name."
+        )
 
 
 def _check_rights(by: Caller, vim_type: str) -> None:
