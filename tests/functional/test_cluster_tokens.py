@@ -15,11 +15,11 @@ import yaml
 from slipway.cluster.steps.liveness import Limits
 from slipway.lcm.clusters import vim_id_of
 from slipway.lcm.vim_choice import in_clear
-from slipway.model.errors import NotFound, VimError, VimFault
+from slipway.model.errors import Conflict, NotFound, VimError, VimFault
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.operation import OperationType, State
 from slipway.model.vim import Vim
-from slipway.store import vims
+from slipway.store import instances, vims
 from slipway.store.database import Database
 from slipway.vim.simulated.rules import Rule, RuleKind
 from tests.functional.cluster_rig import FORCEFUL, ClusterRig, cluster_rig
@@ -139,6 +139,38 @@ async def test_a_cluster_that_does_not_answer_keeps_its_token_and_is_asked_again
         await rig.rules()
         await slipway.cluster_tokens.renew_due(later)
         assert (await registered(rig, instance_id))[1] != first
+
+
+LATER = timedelta(hours=13)
+
+
+async def use_with_own_credentials(rig: ClusterRig, vim_id: str) -> None:
+    """An instance that knows the VIM, and brings credentials for it."""
+    database, vault, user = rig.rig.slipway.database, rig.rig.slipway.vault, await rig.rig.create()
+
+    def change(connection: Any) -> None:
+        instance = instances.get(connection, user)
+        own = vault.hide(connection, user, {"bearer_token": "own"}, ())
+        instance.vnf.vim_connection_info["cluster"] = VimConnectionInfo(vim_id=vim_id, access_info=own)
+        instances.update(connection, instance)
+
+    await database.write(change)
+
+
+async def test_a_token_is_renewed_though_an_instance_uses_the_vim_with_credentials_of_its_own(tmp_path: Path) -> None:
+    async with cluster_rig(settings_in(tmp_path)) as rig:
+        slipway, instance_id = rig.rig.slipway, await rig.cluster()
+        vim, first = await registered(rig, instance_id)
+        await use_with_own_credentials(rig, vim.id)
+        older = msgspec.structs.replace(vim, extra={"tokenExpires": datetime.now(UTC).isoformat()})
+        await slipway.database.write(vims.update, older)
+        await slipway.cluster_tokens.renew_due(datetime.now(UTC) + LATER)
+        renewed, second = await registered(rig, instance_id)
+        assert second != first
+        assert ends_in(renewed.extra["tokenExpires"]) > timedelta(hours=23.9)
+        moved = {"interfaceInfo": {"endpoint": "https://elsewhere.example"}, "accessInfo": {"bearer_token": "x"}}
+        with pytest.raises(Conflict, match="credentials of its own"):  # addresses stay what they were given for
+            await slipway.vims.modify(vim.id, moved)
 
 
 def accounts(rig: ClusterRig) -> set[str]:

@@ -54,7 +54,8 @@ class ClusterTokens:
         try:
             async with self._slots, asyncio.timeout(LONGEST):
                 token = await self._clusters.token(instance_id, REGISTERED)
-            await self._registry.modify(vim.id, told_of(token))
+            told = told_of(token)
+            await self._registry.renew(vim.id, told["accessInfo"], told["extra"])
         except TimeoutError:
             log.warning("the token of VIM %s is not renewed: timed out after %g s", vim.name, LONGEST)
         except (StepError, RequestError) as error:

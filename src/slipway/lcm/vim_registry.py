@@ -132,6 +132,10 @@ class VimRegistry:
         self._validated(document, DEFAULT_PROJECT)
         return await self._database.write(self._enter, vim_id, document, maker)
 
+    async def renew(self, vim_id: str, access_info: dict[str, Any], extra: dict[str, Any]) -> None:
+        """Another token for a VIM that Slipway made itself, and when it ends. It goes where the one before went."""
+        await self._database.write(self._renew, vim_id, {"accessInfo": access_info, "extra": extra})
+
     async def strike(self, vim_id: str, maker: str) -> None:
         """Remove such a VIM, if it is there. The instance that made it knows it, but does not run on it."""
         await self._database.write(self._strike, vim_id, maker)
@@ -221,6 +225,13 @@ class VimRegistry:
         vims.update(connection, vim)
         self._vault.forget_unused(connection, vim_id, msgspec.to_builtins(vim))
         return vim
+
+    def _renew(self, connection: DatabaseConnection, vim_id: str, token: dict[str, Any]) -> None:
+        vims.hold(connection, vim_id)
+        before = msgspec.to_builtins(vims.get(connection, vim_id))
+        vim = self._hidden(connection, merge_patch(before, token))
+        vims.update(connection, vim)
+        self._vault.forget_unused(connection, vim_id, msgspec.to_builtins(vim))
 
     def _update(
         self, connection: DatabaseConnection, name: str, patch: dict[str, Any], seen: dict[str, Any] | None
