@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,15 @@ from urllib.parse import urlencode
 import msgspec
 import pytest
 import yaml
+from sqlalchemy import text
 
 from slipway.cluster.steps.liveness import Limits
+from slipway.kube.account import Token
+from slipway.lcm.cluster_tokens import ClusterTokens
 from slipway.lcm.clusters import vim_id_of
+from slipway.lcm.standing_clusters import StandingClusters
 from slipway.lcm.vim_choice import in_clear
-from slipway.model.errors import Conflict, NotFound, VimError, VimFault
+from slipway.model.errors import Conflict, NotFound, SlipwayError, VimError, VimFault
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.operation import OperationType, State
 from slipway.model.vim import Vim
@@ -171,6 +176,48 @@ async def test_a_token_is_renewed_though_an_instance_uses_the_vim_with_credentia
         moved = {"interfaceInfo": {"endpoint": "https://elsewhere.example"}, "accessInfo": {"bearer_token": "x"}}
         with pytest.raises(Conflict, match="credentials of its own"):  # addresses stay what they were given for
             await slipway.vims.modify(vim.id, moved)
+
+
+class Damaged:
+    """One cluster's token can't be had, for a reason that nobody foresaw."""
+
+    def __init__(self, clusters: StandingClusters, instance_id: str) -> None:
+        self._clusters = clusters
+        self._damaged = instance_id
+
+    async def token(self, instance_id: str, lifetime: timedelta) -> Token:
+        if instance_id == self._damaged:
+            raise SlipwayError("Secret 1 is damaged.")
+        await asyncio.sleep(0.1)  # the other one has failed by then
+        return await self._clusters.token(instance_id, lifetime)
+
+
+async def test_one_cluster_whose_secrets_are_damaged_does_not_keep_others_from_their_tokens(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with cluster_rig(settings_in(tmp_path)) as rig:
+        slipway = rig.rig.slipway
+        damaged, well = await rig.cluster(vim_name="damaged"), await rig.cluster(vim_name="well")
+        _, first = await registered(rig, well)
+        tokens = ClusterTokens(slipway.database, slipway.vims, Damaged(slipway.clusters, damaged))
+        with caplog.at_level(logging.WARNING):
+            await tokens.renew_due(datetime.now(UTC) + LATER)
+        assert (await registered(rig, well))[1] != first
+        assert "the token of VIM damaged is not renewed" in caplog.text
+        assert "Secret 1 is damaged" in caplog.text
+
+
+async def test_a_round_that_fails_is_told_and_is_not_the_last(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with cluster_rig(settings_in(tmp_path), working=False) as rig:
+        tokens, database = rig.rig.slipway.cluster_tokens, rig.rig.slipway.database
+        with caplog.at_level(logging.ERROR):
+            await database.write(lambda connection: connection.execute(text("UPDATE vims SET doc = '{'")) and None)
+            serving = asyncio.create_task(tokens.serve())
+            await asyncio.wait([serving], timeout=1)
+            assert "tokens of clusters are not renewed in this round" in caplog.text
+        assert not serving.done()
+        tokens.leave()
+        await serving
 
 
 def accounts(rig: ClusterRig) -> set[str]:
