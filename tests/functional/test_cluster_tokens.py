@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
+from uuid import uuid4
 
 import msgspec
 import pytest
@@ -29,6 +30,7 @@ from slipway.store.database import Database
 from slipway.vim.simulated.rules import Rule, RuleKind
 from tests.functional.cluster_rig import FORCEFUL, ClusterRig, cluster_rig
 from tests.functional.rig import SIMULATED_VIM, settings_in
+from tests.functional.test_statement_plans import statements
 from tests.unit.api.world import a_world
 
 HALF_A_DAY = timedelta(hours=12)
@@ -218,6 +220,30 @@ async def test_a_round_that_fails_is_told_and_is_not_the_last(tmp_path: Path, ca
         assert not serving.done()
         tokens.leave()
         await serving
+
+
+async def test_clusters_that_others_registered_cost_no_look_at_all_instances(tmp_path: Path) -> None:
+    async with cluster_rig(settings_in(tmp_path)) as rig:
+        slipway, instance_id = rig.rig.slipway, await rig.cluster()
+        vim, _ = await registered(rig, instance_id)
+        foreign = msgspec.structs.replace(vim, id=str(uuid4()), name="foreign", extra={})
+        await slipway.database.write(vims.insert, foreign)
+        with statements(slipway.database) as seen:
+            await slipway.cluster_tokens.renew_due()
+        assert seen
+        assert not [statement for statement in seen if "each(instances.doc" in statement]
+
+
+async def test_whose_cluster_a_vim_is_is_looked_for_once(tmp_path: Path) -> None:
+    """A cluster that is dead for days would cost a look at all instances every ten minutes."""
+    async with cluster_rig(settings_in(tmp_path)) as rig:
+        slipway, later = rig.rig.slipway, datetime.now(UTC) + LATER
+        await rig.cluster()
+        await rig.rules(Rule(kind=RuleKind.ERROR, call="api", asked="POST *", status=403, message="no"))
+        await slipway.cluster_tokens.renew_due(later)
+        with statements(slipway.database) as seen:
+            await slipway.cluster_tokens.renew_due(later)
+        assert not [statement for statement in seen if "each(instances.doc" in statement]
 
 
 def accounts(rig: ClusterRig) -> set[str]:

@@ -43,7 +43,7 @@ SHORT_INDEXES = ("ix_operations_running", "uq_operations_one_at_a_time", "ix_ope
 # Parts of statements that may read a whole table, and why.
 ALLOWED = {
     "count(*) AS count_1 \nFROM notifications": "/metrics counts what waits, and that is all that the table holds",
-    "_each(instances.doc": "who uses a VIM stands in documents; asked when a VIM is removed",
+    "_each(instances.doc": "who uses a VIM stands in documents; asked when one is removed or moved, and once a cluster",
     "jsonb_each(CASE WHEN (jsonb_typeof(instances.doc": "the same on PostgreSQL",
     "DELETE FROM secrets WHERE 0 = 1": "it waits for a lock, and reads nothing",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
@@ -25,6 +26,7 @@ log = logging.getLogger(__name__)
 
 EVERY = 600.0  # seconds between two looks
 AT_ONCE = 8
+OURS = 5  # the version of UUIDs that are made from others
 
 
 class Clusters(Protocol):
@@ -42,6 +44,7 @@ class ClusterTokens:
         self._clusters = clusters
         self._rounds = Rounds(EVERY)
         self._slots = asyncio.Semaphore(AT_ONCE)
+        self._makers: dict[str, str] = {}  # by VIM, so that each is looked for once
 
     async def serve(self) -> None:
         """Until `leave` is called."""
@@ -60,11 +63,14 @@ class ClusterTokens:
 
     async def renew_due(self, now: datetime | None = None) -> None:
         due = await self._database.read(_due, now or datetime.now(UTC))
-        await asyncio.gather(*(self._renew(vim, instance_id) for vim, instance_id in due))
+        await asyncio.gather(*(self._renew(vim) for vim in due))
 
-    async def _renew(self, vim: Vim, instance_id: str) -> None:
+    async def _renew(self, vim: Vim) -> None:
         try:
             async with self._slots:
+                instance_id = await self._maker(vim.id)
+                if instance_id is None:
+                    return
                 told = told_of(await self._clusters.token(instance_id, REGISTERED))
             await self._registry.renew(vim.id, told["accessInfo"], told["extra"])
         except (StepError, RequestError) as error:
@@ -72,11 +78,27 @@ class ClusterTokens:
         except Exception:  # an edge: one cluster's fault is not the others'
             log.exception("the token of VIM %s is not renewed", vim.name)
 
+    async def _maker(self, vim_id: str) -> str | None:
+        if vim_id not in self._makers and (maker := await self._database.read(_maker, vim_id)):
+            self._makers[vim_id] = maker
+        return self._makers.get(vim_id)
 
-def _due(connection: Connection, now: datetime) -> list[tuple[Vim, str]]:
-    """Registered clusters of our own with less than half of a token's time left, and the instances that they are."""
-    late = [vim for vim in vims.list_all(connection) if vim.vim_type == KUBERNETES and _ends_soon(vim, now)]
-    return [(vim, maker) for vim in late if (maker := _maker(connection, vim))]
+
+def _due(connection: Connection, now: datetime) -> list[Vim]:
+    """Registered clusters of our own with less than half of a token's time left."""
+    return [
+        vim
+        for vim in vims.list_all(connection)
+        if vim.vim_type == KUBERNETES and _is_ours(vim.id) and _ends_soon(vim, now)
+    ]
+
+
+def _is_ours(vim_id: str) -> bool:
+    """Or somebody registered it himself, and its credentials are not ours to change. Seen by the id: see vim_id_of."""
+    try:
+        return uuid.UUID(vim_id).version == OURS
+    except ValueError:
+        return False
 
 
 def _ends_soon(vim: Vim, now: datetime) -> bool:
@@ -87,11 +109,11 @@ def _ends_soon(vim: Vim, now: datetime) -> bool:
         return True
 
 
-def _maker(connection: Connection, vim: Vim) -> str | None:
-    """None when somebody registered it himself: its credentials are not ours to change."""
-    on_it = (Filter(Operator.EQ, ("vimConnectionInfo", "vimId"), (vim.id,)),)
+def _maker(connection: Connection, vim_id: str) -> str | None:
+    """The instance that is this VIM. It reads all instances."""
+    on_it = (Filter(Operator.EQ, ("vimConnectionInfo", "vimId"), (vim_id,)),)
     for document in list_documents(connection, tables.instances, on_it, limit=None).items:
         instance_id: str = msgspec.json.decode(document, type=dict[str, Any])["id"]
-        if vim_id_of(instance_id) == vim.id:
+        if vim_id_of(instance_id) == vim_id:
             return instance_id
     return None
