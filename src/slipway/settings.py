@@ -122,15 +122,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def sandbox_path(self) -> Path:
         return self.sandbox_dir or self.data_dir / "sandbox"
 
+    @property
+    def reached_from_this_machine_only(self) -> bool:
+        """Whether the API listens on a loopback address, and no `base_url` tells of a proxy that brings others in."""
+        own = self.base_url is None or _is_loopback(urlsplit(self.base_url).hostname or "")
+        return own and _is_loopback(self.host)
+
     def sandbox_is_on(self, *, listens: bool = True) -> bool:
         """As it was set; else only where nobody but this machine's own users can ask for it.
 
-        A proxy in front brings others in. A worker does not listen, and can't know who asks its API processes.
+        Who manages an identity service is not always an admin of this machine. A worker does not listen, and can't
+        know who asks its API processes.
         """
         if self.sandbox is not None:
             return self.sandbox
-        own = self.base_url is None or _is_loopback(urlsplit(self.base_url).hostname or "")
-        return listens and own and _is_loopback(self.host)
+        own_tokens = self.keystone_url is None and self.oidc_issuer is None
+        return listens and own_tokens and self.reached_from_this_machine_only
 
     @property
     def simulated_path(self) -> Path:

@@ -28,6 +28,8 @@ from tests.unit.api.world import LCM
 
 VIMS = "/slipway/v1/vims"
 V1 = "/vnflcm/v1"
+KEYSTONE = {"keystone_url": "http://127.0.0.1:5000/v3"}
+ISSUER = {"oidc_issuer": "https://login.example", "oidc_audience": "slipway"}
 LOCAL = {"endpoint": "sandbox://local"}
 BOX = {"name": "box", "vimType": SANDBOX, "interfaceInfo": LOCAL, "project": "blue"}
 SOCKET = {"endpoint": "unix:///run/secret.sock"}
@@ -248,6 +250,10 @@ async def test_steps_that_were_planned_before_it_was_turned_off_do_nothing(tmp_p
         ("all", {"base_url": "https://nfv.example"}, False),
         ("all", {"base_url": "https://nfv.example", "sandbox": True}, True),
         ("all", {"sandbox": False}, False),
+        ("all", KEYSTONE, False),
+        ("all", KEYSTONE | {"sandbox": True}, True),
+        ("all", ISSUER, False),
+        ("all", ISSUER | {"sandbox": True}, True),
         ("worker", {}, False),
         ("worker", {"sandbox": True}, True),
     ],

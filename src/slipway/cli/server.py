@@ -23,7 +23,8 @@ Sandbox = Annotated[
     bool | None,
     typer.Option(
         "--sandbox/--no-sandbox",
-        help="Whether VIMs may be this machine itself; unless told, only while none but its own users reach the API.",
+        help="Whether VIMs may be this machine itself; unless told, only while none but its own users reach the API, "
+        "by Slipway's own tokens or none.",
     ),
 ]
 

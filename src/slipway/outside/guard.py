@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING, Protocol
-from urllib.parse import urlsplit
 
 from slipway.model.errors import OutsideError
 from slipway.outside.addresses import Address, Network, contains_loopback, read_networks, refusal
@@ -40,9 +39,7 @@ Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
 
 class _Settings(Protocol):
     @property
-    def host(self) -> str: ...
-    @property
-    def base_url(self) -> str | None: ...
+    def reached_from_this_machine_only(self) -> bool: ...
     @property
     def allowed_networks(self) -> tuple[str, ...]: ...
 
@@ -64,12 +61,10 @@ class Guard:
 
     @classmethod
     def from_settings(cls, settings: _Settings, *, listens: bool = True) -> Guard:
-        """Who listens on a loopback address is alone with this machine, unless a proxy brings others: then `base_url`
-        is elsewhere. A worker does not listen at all.
-        """
+        """Loopback may be meant where only this machine's own users ask. A worker can't know who they are."""
         networks = read_networks(settings.allowed_networks)
-        alone = _is_loopback(settings.host) and _is_loopback(_host_of(settings.base_url) or settings.host)
-        return cls(networks, (listens and alone) or contains_loopback(networks))
+        alone = listens and settings.reached_from_this_machine_only
+        return cls(networks, alone or contains_loopback(networks))
 
     def read(self, url: str) -> httpx.URL:
         """The address as it would be used. OutsideError when it can't be one, whatever it resolves to."""
@@ -196,14 +191,3 @@ def _cure(why: str, address: Address) -> str:
     if "machine" in why:
         return f"Give another, or have {ip_network(address)} added to the setting allowed_networks."
     return "Give the address of the server itself; these are never allowed."
-
-
-def _host_of(url: str | None) -> str | None:
-    return urlsplit(url).hostname if url else None
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
