@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -19,8 +20,8 @@ from slipway.lcm.unsupported import refuse_unsupported
 from slipway.lcm.vim_choice import connections_with, key_of
 from slipway.model.connectivity import links_of, recorded_links
 from slipway.model.errors import BadRequest, Unprocessable
-from slipway.model.instance import ExtVirtualLink, InstantiatedVnfInfo, ScaleInfo, VnfInstance
-from slipway.model.merge import merge_patch
+from slipway.model.instance import ExtVirtualLink, Instance, InstantiatedVnfInfo, ScaleInfo, VnfInstance
+from slipway.model.merge import check_bounds, merge_patch
 from slipway.model.operation import OperationType
 from slipway.model.requests import ChangePackageRequest
 from slipway.model.situation import Situation
@@ -41,24 +42,38 @@ def check(situation: Situation, request: ChangePackageRequest) -> None:
     check_links(request.ext_virtual_links, situation.flavour)
     _check_moves(info, request)
     connections_with(vnf, request.vim_connection_info)
+    check_bounds(_merged(situation, request) | {"additional_params": parameters_after(situation.instance, request)})
+
+
+def parameters_after(instance: Instance, request: ChangePackageRequest) -> dict[str, Any]:
+    """What later operations need not be told again."""
+    merged: dict[str, Any] = merge_patch(instance.parameters, request.additional_params)
+    return merged
+
+
+def _merged(situation: Situation, request: ChangePackageRequest) -> dict[str, dict[str, Any]]:
+    vnf = situation.instance.vnf
+    properties = {**situation.descriptor.configurable_properties, **vnf.vnf_configurable_properties}
+    return {
+        "vnf_configurable_properties": merge_patch(properties, request.vnf_configurable_properties),
+        "extensions": merge_patch(vnf.extensions, request.extensions),
+    }
 
 
 def change(situation: Situation, request: ChangePackageRequest) -> Change:
     info = info_of(situation.instance.vnf)
     after = target_at(situation, scale_levels(info), level_of(situation), _links(info, request))
-    parameters = merge_patch(situation.instance.parameters, request.additional_params)
+    parameters = parameters_after(situation.instance, request)
     return change_to(situation, dataclasses.replace(after, parameters=parameters))
 
 
 def complete(situation: Situation, request: ChangePackageRequest) -> VnfInstance:
     vnf, new = situation.instance.vnf, situation.descriptor
     info, levels = info_of(vnf), scale_levels(info_of(vnf))
-    properties = {**new.configurable_properties, **vnf.vnf_configurable_properties}
     return replace(
         made_from(vnf, new),
         vim_connection_info=connections_with(vnf, request.vim_connection_info),
-        vnf_configurable_properties=merge_patch(properties, request.vnf_configurable_properties),
-        extensions=merge_patch(vnf.extensions, request.extensions),
+        **_merged(situation, request),
         instantiated_vnf_info=replace(
             info,
             scale_status=tuple(

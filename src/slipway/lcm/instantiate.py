@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -13,6 +14,7 @@ from slipway.lcm.vim_choice import KEY, key_for_new
 from slipway.model.connectivity import recorded_links
 from slipway.model.errors import Conflict
 from slipway.model.instance import InstantiatedVnfInfo, InstantiationState, ScaleInfo, VnfInstance
+from slipway.model.merge import check_bounds
 from slipway.model.operation import OperationType
 from slipway.model.requests import InstantiateRequest
 from slipway.model.situation import Situation
@@ -26,6 +28,15 @@ def check(situation: Situation, request: InstantiateRequest) -> None:
     situation.flavour.level(request.instantiation_level_id)
     refuse_unsupported(request)
     check_links(request.ext_virtual_links, situation.flavour)
+    check_bounds(_kept(vnf, request) | {"additional_params": request.additional_params})
+
+
+def _kept(vnf: VnfInstance, request: InstantiateRequest) -> dict[str, dict[str, Any]]:
+    """What the instance keeps of the request as it is."""
+    return {
+        "extensions": {**vnf.extensions, **request.extensions},
+        "vnf_configurable_properties": {**vnf.vnf_configurable_properties, **request.vnf_configurable_properties},
+    }
 
 
 def change(situation: Situation, request: InstantiateRequest) -> Change:
@@ -50,8 +61,7 @@ def complete(situation: Situation, request: InstantiateRequest) -> VnfInstance:
         vnf,
         instantiation_state=InstantiationState.INSTANTIATED,
         instantiated_vnf_info=info,
-        extensions={**vnf.extensions, **request.extensions},
-        vnf_configurable_properties={**vnf.vnf_configurable_properties, **request.vnf_configurable_properties},
+        **_kept(vnf, request),
     )
 
 

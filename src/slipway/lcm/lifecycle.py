@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import Connection as DatabaseConnection
 
+from slipway.lcm.change_package import parameters_after
 from slipway.lcm.changes import changed_links, modifications, resource_changes
 from slipway.lcm.granted import remembered, with_grant
 from slipway.lcm.grants import Grants, check_granted
@@ -23,7 +24,6 @@ from slipway.model.errors import Conflict, Unprocessable
 from slipway.model.instance import Instance, InstantiatedVnfInfo, InstantiationState, VimConnectionInfo, VnfInstance
 from slipway.model.journal import UNTOUCHED, StepRecord
 from slipway.model.machine import Found, FoundMachine, Outcome
-from slipway.model.merge import merge_patch
 from slipway.model.operation import ENDED, Operation, OperationType, State
 from slipway.model.plan import Plan
 from slipway.model.requests import (
@@ -122,7 +122,7 @@ class RecordedLifecycle:
             if isinstance(request, InstantiateRequest) and vnf.instantiated_vnf_info is not None:
                 instance = _placed(connection, instance, operation, request)
             if isinstance(request, ChangePackageRequest) and operation.operation_state is State.COMPLETED:
-                instance = replace(instance, parameters=merge_patch(before.parameters, request.additional_params))
+                instance = replace(instance, parameters=parameters_after(before, request))
             if vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED:
                 instance = replace(instance, parameters={})
             if instance != before:

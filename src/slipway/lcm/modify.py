@@ -36,6 +36,9 @@ def check(situation: Situation, request: ModifyRequest) -> None:
                 raise BadRequest(f"vnfcInfoModifications[{at}].id: the VNF has no VNFC {change.id!r}.")
     _connections(vnf, request)
     _merged(vnf, request)
+    info = _with_vnfc_properties(vnf, request).instantiated_vnf_info
+    for vnfc in info.vnfc_info if info and request.vnfc_info_modifications is not UNSET else ():
+        bounded(vnfc.vnfc_configurable_properties, f"vnfcConfigurableProperties of {vnfc.id}")
 
 
 def complete(situation: Situation, request: ModifyRequest) -> VnfInstance:

@@ -29,3 +29,9 @@ def bounded(document: Any, name: str) -> Any:
     if (size := len(msgspec.json.encode(document))) > LARGEST:
         raise BadRequest(f"{name}: it would have {size} bytes as JSON; at most {LARGEST} are kept. Remove some of it.")
     return document
+
+
+def check_bounds(documents: dict[str, Any]) -> None:
+    """The same of several attributes of a request, by their names in the code."""
+    for name, document in documents.items():
+        bounded(document, "".join(part.title() if at else part for at, part in enumerate(name.split("_"))))
