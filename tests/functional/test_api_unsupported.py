@@ -100,3 +100,33 @@ async def test_empty_ones_pass(world: World, version: str) -> None:
     new = await world.create((await world.show(await world.instantiated()))["vnfdId"])
     body = {"flavourId": "simple", "extManagedVirtualLinks": [], **link(version, asked(*FIXED), extLinkPorts=[])}
     await world.call("POST", f"{version}/vnf_instances/{new}/instantiate", 202, json=body)
+
+
+@pytest.mark.parametrize("version", [V1, LCM])
+async def test_a_link_is_on_the_vim_of_the_vnf(world: World, version: str) -> None:
+    status = 400 if version == V1 else 422
+    standing = await world.instantiated()
+    shown = await world.show(standing)
+    vim_id = shown["vimConnectionInfo"]["vim"]["vimId"]
+    new = await world.create(shown["vnfdId"])
+    cases: list[Asked] = [(new, "instantiate", {"flavourId": "simple"}), (standing, "change_ext_conn", {})]
+    if version == LCM:
+        cases.append((standing, "change_vnfpkg", {"vnfdId": shown["vnfdId"]}))
+    for instance_id, action, needed in cases:
+        where = f"{version}/vnf_instances/{instance_id}/{action}"
+        body = needed | link(version, asked(*FIXED), vimConnectionId="no-such-key")
+        if action == "change_vnfpkg":  # moves nothing
+            body["extVirtualLinks"][0]["extCps"] = []
+        detail = (await world.call("POST", where, status, json=body)).json()["detail"]
+        assert detail.startswith("extVirtualLinks[0].vimConnectionId: 'no-such-key'"), detail
+        assert f"vim or {vim_id}" in detail
+    preview = {"vnfInstanceId": new, "operation": "INSTANTIATE", "request": {
+        "flavourId": "simple", **link(LCM, asked(*FIXED), vimConnectionId="no-such-key")}}  # fmt: skip
+    await world.call("POST", "/slipway/v1/plans", 422, json=preview)
+    body = link(version, asked(*FIXED), vimConnectionId=vim_id)
+    begun = await world.call(
+        "POST", f"{version}/vnf_instances/{new}/instantiate", 202, json={"flavourId": "simple", **body}
+    )
+    await world.ended(begun.headers["Location"].rpartition("/")[2])
+    info = (await world.show(new))["instantiatedVnfInfo"]
+    assert info["extVirtualLinkInfo"][0]["resourceHandle"]["vimConnectionId"] == "vim"

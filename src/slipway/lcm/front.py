@@ -14,6 +14,7 @@ from slipway.engine.seam import Unwatched, Watch
 from slipway.lcm.clusters import refuse_taken_names
 from slipway.lcm.lifecycle import RecordedLifecycle, situation_of
 from slipway.lcm.operations import OPERATIONS
+from slipway.lcm.unsupported import refuse_other_vims
 from slipway.lcm.vim_choice import check_named, checked, chosen_before, chosen_for_new
 from slipway.lcm.vim_names import name_in
 from slipway.mgmt.drivers import ManagementDrivers
@@ -89,6 +90,7 @@ class Lcm:
         situation = await self._database.read(_new_situation, kind, request, instance)
         await self._database.read(refuse_taken_names, self._management, situation)
         vim = await self._database.read(self._vim, kind, instance, request)
+        refuse_other_vims(request, instance.vnf, vim)
         return (await self._lifecycle.plan_for(situation, vim)).checked()
 
     @property
@@ -187,6 +189,7 @@ class Lcm:
         situation = _new_situation(connection, kind, request, instance, hold=True)
         rules = OPERATIONS[kind]
         rules.check(situation, request)
+        refuse_other_vims(request, instance.vnf, vim)
         self._management.check(situation)
         if vim is not None and rules.change is not None:
             self._drivers.for_type(vim.vim_type or "").refuse(rules.change(situation, request))

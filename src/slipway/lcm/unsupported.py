@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from slipway.lcm.vim_choice import key_for_new, key_of
 from slipway.model.errors import Unprocessable
-from slipway.model.instance import CpConfig, ExtVirtualLink
-from slipway.model.requests import ChangeExtConnRequest, ChangePackageRequest, HealRequest, InstantiateRequest
+from slipway.model.instance import CpConfig, ExtVirtualLink, VimConnectionInfo, VnfInstance
+from slipway.model.requests import (
+    AnyRequest,
+    ChangeExtConnRequest,
+    ChangePackageRequest,
+    HealRequest,
+    InstantiateRequest,
+)
 
 ETHERNET = "IP_OVER_ETHERNET"
 NOTHING = "it does nothing yet; leave it out"
@@ -24,6 +31,21 @@ def refuse_unsupported(request: InstantiateRequest | HealRequest | ChangeExtConn
         found.append(("extManagedVirtualLinks", NOTHING))
     if found:
         raise Unprocessable(" ".join(f"{path}: {why}." for path, why in found))
+
+
+def refuse_other_vims(request: AnyRequest, vnf: VnfInstance, vim: VimConnectionInfo | None) -> None:
+    """Unprocessable when a link is said to be on another VIM than the VNF itself: ports are made on that one alone."""
+    if vim is None or not isinstance(request, InstantiateRequest | ChangeExtConnRequest | ChangePackageRequest):
+        return
+    key = key_for_new(request) if isinstance(request, InstantiateRequest) else key_of(vnf)
+    asked = request.vim_connection_info.get(key)
+    names = [name for name in dict.fromkeys((key, vim.vim_id, asked and asked.vim_id)) if name]
+    for at, link in enumerate(request.ext_virtual_links):
+        if link.vim_connection_id and link.vim_connection_id not in names:
+            raise Unprocessable(
+                f"extVirtualLinks[{at}].vimConnectionId: {link.vim_connection_id!r} is not the VIM that the VNF is on; "
+                f"leave it out, or name that one: {' or '.join(names)}."
+            )
 
 
 def _in_links(links: Iterable[ExtVirtualLink]) -> Iterator[tuple[str, str]]:

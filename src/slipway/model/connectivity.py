@@ -25,13 +25,11 @@ NOTHING_ASKED = CpConfig(cp_protocol_data=(CpProtocolData(layer_protocol="IP_OVE
 
 
 def recorded_links(links: Iterable[ExtVirtualLink], vim_key: str) -> tuple[ExtVirtualLinkInfo, ...]:
-    """`vim_key` names the VIM of a network that the request has not said another for."""
+    """`vim_key` names the VIM that the VNF and so its links are on."""
     return tuple(
         ExtVirtualLinkInfo(
             id=link.id,
-            resource_handle=ResourceHandle(
-                resource_id=link.resource_id, vim_connection_id=link.vim_connection_id or vim_key
-            ),
+            resource_handle=ResourceHandle(resource_id=link.resource_id, vim_connection_id=vim_key),
             current_vnf_ext_cp_data=tuple(
                 cp if cp.cp_config else replace(cp, cp_config={cp.cpd_id: NOTHING_ASKED}) for cp in link.ext_cps
             ),
@@ -100,6 +98,4 @@ def _changed(known: ExtVirtualLink | None, asked: ExtVirtualLink) -> ExtVirtualL
     for cp in asked.ext_cps:
         before = cps[cp.cpd_id].cp_config if cp.cpd_id in cps and known.resource_id == asked.resource_id else {}
         cps[cp.cpd_id] = replace(cp, cp_config={**before, **cp.cp_config})
-    return replace(
-        asked, vim_connection_id=asked.vim_connection_id or known.vim_connection_id, ext_cps=tuple(cps.values())
-    )
+    return replace(asked, ext_cps=tuple(cps.values()))
