@@ -58,7 +58,9 @@ async def test_external_connection_points_have_all_that_the_standard_requires(wo
     (recorded,) = info["extVirtualLinkInfo"]
     assert recorded["resourceHandle"] == {"resourceId": "net-2", "vimConnectionId": "vim"}
     assert recorded["resourceHandle"]["vimConnectionId"] in shown["vimConnectionInfo"]
-    assert recorded["currentVnfExtCpData"] == link["extCps"]
+    anything = {"cpProtocolData": [{"layerProtocol": "IP_OVER_ETHERNET"}]}
+    configs = {"first": config, "workerNode_CP1": anything}  # for the first member, and for those beyond the request
+    assert recorded["currentVnfExtCpData"] == [{"cpdId": "workerNode_CP1", "cpConfig": configs}]
     assert [cp["cpConfigId"] for cp in info["extCpInfo"]] == ["first", "workerNode_CP1"]
     dynamic = [address["isDynamic"] for cp in info["extCpInfo"] for address in addresses_of(cp)]
     assert dynamic == [False, True]
@@ -93,6 +95,15 @@ async def test_saying_the_same_again_moves_nothing(world: World) -> None:
     (first, second) = (await world.show(instance_id))["instantiatedVnfInfo"]["extCpInfo"]
     assert (first["cpConfigId"], addresses_of(first)[0]["addresses"]) == ("zz", ["10.10.0.88"])
     assert second == before["extCpInfo"][1]
+    now = (await world.show(instance_id))["instantiatedVnfInfo"]
+    (cp,) = now["extVirtualLinkInfo"][0]["currentVnfExtCpData"]
+    assert sorted(cp["cpConfig"]) == ["workerNode_CP1", "zz"]
+    asked = {"vnfInstanceId": instance_id, "operation": "CHANGE_EXT_CONN"}
+    as_shown = {"extVirtualLinks": [{**LINK, "extCps": [cp]}]}
+    preview = await world.call("POST", "/slipway/v1/plans", 200, json=asked | {"request": as_shown})
+    assert preview.json()["steps"] == []
+    await world.run(instance_id, "change_ext_conn", as_shown)
+    assert (await world.show(instance_id))["instantiatedVnfInfo"] == now
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from slipway.model.connectivity import config_of
+from slipway.model.connectivity import config_of, with_all_configs
 from slipway.model.descriptor import Flavour
 from slipway.model.instance import (
     CpAddress,
@@ -82,7 +82,7 @@ def with_outcomes(
     metadata = {name: value for name, value in info.metadata.items() if name != OBJECTS}
     if objects:
         metadata[OBJECTS] = msgspec.to_builtins(list(objects.values()))
-    return replace(
+    recorded = replace(
         info,
         vnfc_resource_info=tuple(after),
         vnf_virtual_link_resource_info=tuple(links.values()),
@@ -91,6 +91,7 @@ def with_outcomes(
         ext_cp_info=tuple(_ext_cps(after, info)),
         metadata=metadata,
     )
+    return with_all_configs(recorded)
 
 
 def patched(vnf: VnfInstance, results: Iterable[Outcome]) -> VnfInstance:

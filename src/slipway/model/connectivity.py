@@ -20,7 +20,7 @@ Links = tuple[ExtVirtualLink, ...]
 
 
 # The standard wants a configuration for every external connection point, also where a request asks for nothing special.
-# It stands in the record under the name of the connection point, and only there.
+# It stands in the record under the name of the connection point, beside those of members that have one of their own.
 NOTHING_ASKED = CpConfig(cp_protocol_data=(CpProtocolData(layer_protocol="IP_OVER_ETHERNET"),))
 
 
@@ -51,15 +51,37 @@ def links_of(info: InstantiatedVnfInfo) -> Links:
 
 
 def config_of(info: InstantiatedVnfInfo, cpd_id: str, slot: int) -> tuple[str, CpConfig]:
-    """The key and the configuration of the connection point of one member. What has none is named as its descriptor.
+    """The key and the configuration of the connection point of one member. What has none is named as its descriptor."""
+    for link in info.ext_virtual_link_info:
+        for cp in link.current_vnf_ext_cp_data:
+            if cp.cpd_id == cpd_id and slot < len(own := own_configs(cp)):
+                return own[slot]
+    return cpd_id, NOTHING_ASKED
+
+
+def own_configs(cp: VnfExtCpData) -> list[tuple[str, CpConfig]]:
+    """Those of the first members, each with its key; all other members have what is named as the descriptor.
 
     In the order of their keys: no database has to keep the order of an object's members.
     """
-    for link in info.ext_virtual_link_info:
-        for cp in link.current_vnf_ext_cp_data:
-            if cp.cpd_id == cpd_id and slot < len(cp.cp_config):
-                return sorted(cp.cp_config.items(), key=lambda entry: entry[0])[slot]
-    return cpd_id, NOTHING_ASKED
+    return sorted(_as_asked(cp).cp_config.items(), key=lambda entry: entry[0])
+
+
+def with_all_configs(info: InstantiatedVnfInfo) -> InstantiatedVnfInfo:
+    """Each `cpConfigId` of its connection points names a configuration that is there."""
+    named = {(cp.cpd_id, cp.cp_config_id) for cp in info.ext_cp_info}
+
+    def complete(cp: VnfExtCpData) -> VnfExtCpData:
+        asked = _as_asked(cp).cp_config
+        if asked and ((cp.cpd_id, cp.cpd_id) not in named or cp.cpd_id in asked):
+            return replace(cp, cp_config=asked)
+        return replace(cp, cp_config={**asked, cp.cpd_id: NOTHING_ASKED})
+
+    links = (
+        replace(link, current_vnf_ext_cp_data=tuple(complete(cp) for cp in link.current_vnf_ext_cp_data))
+        for link in info.ext_virtual_link_info
+    )
+    return replace(info, ext_virtual_link_info=tuple(links))
 
 
 def connected(now: Links, asked: Links) -> Links:
@@ -83,11 +105,13 @@ def moved_points(now: Links, then: Links) -> set[str]:
 
 
 def _as_asked(cp: VnfExtCpData) -> VnfExtCpData:
-    return replace(cp, cp_config={}) if cp.cp_config == {cp.cpd_id: NOTHING_ASKED} else cp
+    if cp.cp_config.get(cp.cpd_id) != NOTHING_ASKED:
+        return cp
+    return replace(cp, cp_config={key: config for key, config in cp.cp_config.items() if key != cp.cpd_id})
 
 
 def _points(links: Links) -> dict[str, tuple[str, VnfExtCpData]]:
-    return {cp.cpd_id: (link.resource_id, cp) for link in links for cp in link.ext_cps}
+    return {cp.cpd_id: (link.resource_id, _as_asked(cp)) for link in links for cp in link.ext_cps}
 
 
 def _changed(known: ExtVirtualLink | None, asked: ExtVirtualLink) -> ExtVirtualLink:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 
 from msgspec.structs import replace
 
+from slipway.model.connectivity import own_configs
 from slipway.model.descriptor import ConnectionPoint, Vdu
 from slipway.model.grant import ResourceType
 from slipway.model.instance import CpConfig, ExtVirtualLink
@@ -111,9 +112,8 @@ class _Builder:
         for link in self.target.links:
             for data in link.ext_cps:
                 if data.cpd_id == cp_name:
-                    # In the order of their names: no database has to keep the order of an object's members.
-                    configs = [config for _, config in sorted(data.cp_config.items())]
-                    return link, configs[slot] if slot < len(configs) else None
+                    configs = own_configs(data)
+                    return link, configs[slot][1] if slot < len(configs) else None
         return None, None
 
     def _volume(self, storage: str, member: Member, old: FoundMachine | None) -> Volume:
