@@ -364,6 +364,18 @@ VNFDS: dict[str, tuple[Builder, str]] = {
     "negative count": (_vnfd("min_number_of_instances: 1", "min_number_of_instances: -1"), "between 0"),
     "count that is text": (_vnfd("min_number_of_instances: 1", "min_number_of_instances: some"), "whole number"),
     "size that is none": (_vnfd("10 GB", "10 parsecs"), "not a size"),
+    "count with two signs": (
+        _vnfd("min_number_of_instances: 1", "min_number_of_instances: '--5'"),
+        "is not a whole number",
+    ),
+    "count with two different signs": (
+        _vnfd("min_number_of_instances: 1", "min_number_of_instances: '+-5'"),
+        "is not a whole number",
+    ),
+    "signed count of 19 digits": (
+        _vnfd("min_number_of_instances: 1", f"min_number_of_instances: '+00{'9' * 19}'"),
+        "has 19 digits; it must be between 0",
+    ),
     "count of 5,000 digits": (
         _vnfd("min_number_of_instances: 1", f"min_number_of_instances: {'9' * 5000}"),
         "has 5000 digits; it must be between 0",

@@ -351,3 +351,14 @@ def test_a_large_default_can_not_be_multiplied(tmp_path: Path) -> None:
     text = text.replace("        name: worker\n", "        name: worker\n        extra: {get_input: big}\n")
     vdu = flavour_of(valid_files(text), tmp_path).vdus["worker"]
     assert vdu.properties["extra"] == {"get_input": "big"}
+
+
+@pytest.mark.parametrize("written", ["'+1'", "'001'", f"'{'0' * 5000}1'", "+1"])
+def test_a_sign_and_leading_zeros_do_not_count_as_digits(tmp_path: Path, written: str) -> None:
+    files = varied("min_number_of_instances: 1", f"min_number_of_instances: {written}")
+    assert flavour_of(files, tmp_path).vdus["worker"].minimum == 1
+
+
+def test_leading_zeros_of_a_size_do_not_make_it_large(tmp_path: Path) -> None:
+    storages = flavour_of(varied("10 GB", f"{'0' * 40}10 GB"), tmp_path).storages.values()
+    assert 10 * 1000**3 in [storage.size_bytes for storage in storages]

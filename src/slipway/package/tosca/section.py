@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -10,6 +11,7 @@ from slipway.model.errors import PackageError
 from slipway.package.tosca.units import size_in_bytes
 from slipway.package.yaml_reader import Map, Seq, plain
 
+WHOLE = re.compile("[+-]?[0-9]+")
 LONGEST_ERROR = 600  # names come from the package, and may be of any length
 LARGEST_SIZE = 2**63 - 1  # bytes
 MOST = 10_000  # instances, steps and levels: more is a mistake or an attack
@@ -73,11 +75,12 @@ class Section:
         value = self.value(key)
         if value is None:
             return None
-        if isinstance(value, str) and value.isascii() and value.lstrip("+-").isdecimal():
-            if len(value) >= 19:
-                what = f"{key} has {len(value)} digits; it must be between 0 and {most}."
+        if isinstance(value, str) and WHOLE.fullmatch(value):
+            digits = value.lstrip("+-0") or "0"
+            if len(digits) >= 19:
+                what = f"{key} has {len(digits)} digits; it must be between 0 and {most}."
                 raise self.error(what, "correct the number.", key)
-            value = int(value)
+            value = -int(digits) if value.startswith("-") else int(digits)
         if isinstance(value, float):
             raise self.error(f"{key} is {value}; it must be a whole number.", "write a number such as 1.", key)
         if not isinstance(value, int) or isinstance(value, bool):

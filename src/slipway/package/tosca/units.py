@@ -15,6 +15,7 @@ def size_in_bytes(text: str) -> int | None:
         return None
     prefix = (match[2] or "").lower()
     base = 1024 if prefix.endswith("i") else 1000
-    number = match[1] if len(match[1]) <= 30 else "9" * 30  # however long it is: too large, and no work to compute
+    number = match[1].lstrip("0") or "0"
+    number = number if len(number) <= 30 else "9" * 30  # however long it is: too large, and no work to compute
     factor: int = base ** _POWERS[prefix.removesuffix("i")]
     return round(float(number) * factor) if "." in number else int(number) * factor
