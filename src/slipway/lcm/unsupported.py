@@ -38,8 +38,8 @@ def refuse_other_vims(request: AnyRequest, vnf: VnfInstance, vim: VimConnectionI
     if vim is None or not isinstance(request, InstantiateRequest | ChangeExtConnRequest | ChangePackageRequest):
         return
     key = key_for_new(request) if isinstance(request, InstantiateRequest) else key_of(vnf)
-    asked = request.vim_connection_info.get(key)
-    names = [name for name in dict.fromkeys((key, vim.vim_id, asked and asked.vim_id)) if name]
+    asked = request.vim_connection_info.get(key, vim)
+    names = [name for name in dict.fromkeys((key, vim.vim_id, asked.vim_id)) if name]
     for at, link in enumerate(request.ext_virtual_links):
         if link.vim_connection_id and link.vim_connection_id not in names:
             raise Unprocessable(

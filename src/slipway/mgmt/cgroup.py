@@ -22,7 +22,7 @@ class Cgroup:
     """A new cgroup below `parent`, of version 1 or 2."""
 
     def __init__(self, parent: Path, memory_bytes: int) -> None:
-        self.path = parent / f"{PREFIX}{os.getpid()}-{os.urandom(6).hex()}"
+        self.path = parent / f"{own_prefix()}{os.urandom(6).hex()}"
         self.path.mkdir()
         self._version2 = (self.path / "memory.max").exists()
         try:
@@ -56,8 +56,8 @@ class Cgroup:
         remove(self.path)
 
 
-def remove(path: Path) -> None:
-    """With all that is in it."""
+def remove(path: Path, kill: Callable[[int, int], None] = os.kill) -> None:
+    """With all that is in it. A process of another PID namespace is shown as 0, which would mean our own group."""
     for _ in range(TRIES):
         try:
             path.rmdir()
@@ -65,8 +65,9 @@ def remove(path: Path) -> None:
             return
         except OSError:
             for pid in map(int, _read(path / "cgroup.procs").split()):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+                if pid > 0:
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        kill(pid, signal.SIGKILL)
             time.sleep(0.02)
         else:
             return
@@ -104,11 +105,23 @@ def remove_left_by_the_dead(parents: Callable[[], Iterator[Path]] | None = None)
                 remove(path)
 
 
+def own_prefix() -> str:
+    """How names begin of what this process makes: PIDs mean something in one PID namespace only."""
+    return f"{PREFIX}{_pid_namespace()}-{os.getpid()}-"
+
+
 def lives(name: str) -> bool:
-    """Whether the Slipway that made `slipway-script-PID-...` runs."""
-    pid = name.removeprefix(PREFIX).partition("-")[0]
+    """Whether the Slipway that made `slipway-script-NAMESPACE-PID-...` runs, or may run in another namespace."""
+    namespace, _, rest = name.removeprefix(PREFIX).partition("-")
+    pid, _, _ = rest.partition("-")
+    if namespace != str(_pid_namespace()) or not pid.isdigit():
+        return True
     state = _read(Path("/proc", pid, "stat")).rpartition(")")[2].split()[:1]
-    return not pid.isdigit() or state not in ([], ["Z"])
+    return state not in ([], ["Z"])
+
+
+def _pid_namespace() -> int:
+    return Path("/proc/self/ns/pid").stat().st_ino
 
 
 def memory_used(namespace: Path) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from slipway.mgmt.cgroup import PREFIX, lives
+from slipway.mgmt.cgroup import PREFIX, lives, own_prefix
 from slipway.model.errors import StepError
 
 TOOLS = {"bwrap": "bubblewrap", "nsenter": "util-linux"}
@@ -55,7 +55,7 @@ def find_tools(walls: Walls, path: str = PATH) -> dict[str, str]:
 
 def new_place() -> Path:
     """Nobody else gets in. Its name tells whose it is, so that it can be removed when that process was killed."""
-    place = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    place = Path(tempfile.mkdtemp(prefix=own_prefix()))
     (place / "package").mkdir()
     return place
 

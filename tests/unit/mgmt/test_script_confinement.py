@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from slipway.mgmt.bubblewrap import Confined, Pipes, bwrap_arguments
-from slipway.mgmt.cgroup import make_cgroup, possible_parents, remove_left_by_the_dead
+from slipway.mgmt.cgroup import lives, make_cgroup, possible_parents, remove, remove_left_by_the_dead
 from slipway.mgmt.script_network import FILTER, addresses, resolv_conf
 from slipway.mgmt.walls import fault_of
+
+NAMESPACE = Path("/proc/self/ns/pid").stat().st_ino
 
 
 def arguments(**changes: Any) -> list[str]:
@@ -126,7 +128,7 @@ def test_what_a_dead_slipway_left_is_ended_and_removed() -> None:
     if made is None:
         pytest.skip("no cgroup can be made on this machine")
     ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
-    dead = made.path.with_name(f"slipway-script-{int(ended.stdout)}-x")
+    dead = made.path.with_name(f"slipway-script-{NAMESPACE}-{int(ended.stdout)}-x")
     dead.mkdir()
     with subprocess.Popen(["sleep", "600"]) as left:
         (dead / "cgroup.procs").write_text(str(left.pid))
@@ -137,3 +139,26 @@ def test_what_a_dead_slipway_left_is_ended_and_removed() -> None:
     assert str(os.getpid()) in made.path.name
     made.remove()
     assert not made.path.exists()
+
+
+def test_processes_of_other_namespaces_and_of_others_are_left_alone(tmp_path: Path) -> None:
+    """0 would be our own process group. Whom we may not end, we leave."""
+    (tmp_path / "cgroup.procs").write_text("0\n4000001\n0\n4000002\n")
+    ended: list[int] = []
+
+    def kill(pid: int, signal: int) -> None:
+        ended.append(pid)
+        raise PermissionError
+
+    remove(tmp_path, kill)
+    assert set(ended) == {4000001, 4000002}
+    assert tmp_path.exists()
+
+
+def test_what_another_pid_namespace_made_is_not_judged() -> None:
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    dead = int(ended.stdout)
+    assert lives(f"slipway-script-{NAMESPACE}-{os.getpid()}-x")
+    assert not lives(f"slipway-script-{NAMESPACE}-{dead}-x")
+    assert lives(f"slipway-script-{NAMESPACE + 1}-{dead}-x")
+    assert lives(f"slipway-script-{dead}-x")

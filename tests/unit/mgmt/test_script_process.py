@@ -536,7 +536,7 @@ asyncio.run(run_script("{CANARY}.py", "python", lambda package: b"", unpack, Wal
 
 
 def cgroups_of(pid: int) -> list[Path]:
-    return [path for parent in possible_parents() for path in parent.glob(f"slipway-script-{pid}-*")]
+    return [path for parent in possible_parents() for path in parent.glob(f"slipway-script-*-{pid}-*")]
 
 
 def runs(pid: int) -> bool:
