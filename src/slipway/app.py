@@ -26,6 +26,7 @@ from slipway.lcm.hook_check import check_hooks
 from slipway.lcm.lifecycle import RecordedLifecycle
 from slipway.lcm.onboarding import Onboarding
 from slipway.lcm.package_download import Bounds
+from slipway.lcm.package_records import hide_clear_secrets
 from slipway.lcm.project_limits import ProjectLimits
 from slipway.lcm.script_world import RecordedScriptWorld
 from slipway.lcm.standing_clusters import StandingClusters
@@ -105,6 +106,7 @@ def assemble(
     database = Database(settings.database, idle_seconds=settings.lease_seconds)
     upgrade(database)
     vault = Vault(settings.key_path)
+    hide_clear_secrets(database, vault, settings.secret_parameters)
     simulated = simulated_driver(settings.simulated_path)
     sandbox = SandboxDriver(
         settings.sandbox_path,

@@ -14,10 +14,13 @@ from slipway.model.clock import utcnow
 from slipway.model.errors import Conflict, ProblemDetails
 from slipway.model.merge import bounded, merge_patch
 from slipway.model.package import OnboardingState, OperationalState, UsageState, VnfPackage
+from slipway.model.secrets import find_secrets
 from slipway.model.subscription import PackageNotice
 from slipway.notify.outbox import tell_of_package
 from slipway.package.reader import Package
 from slipway.store import packages, tables
+from slipway.store.database import Database
+from slipway.store.secrets import Vault
 
 UNFINISHED = frozenset({OnboardingState.UPLOADING, OnboardingState.PROCESSING})
 STOPPED = ProblemDetails(
@@ -46,6 +49,24 @@ def modify(
     if operational_state is not None:
         tell_of_package(connection, stored, PackageNotice.CHANGED, packages.project_of(connection, package_id))
     return stored
+
+
+def hide_clear_secrets(database: Database, vault: Vault, names: tuple[str, ...]) -> None:
+    """At each start: of packages stored when `userDefinedData` were kept as they came, or before `names` were secret.
+
+    No migration can do it, which has no key.
+    """
+    known = database.read_now(packages.user_data)
+    if clear := [package_id for package_id, data in known.items() if find_secrets(data, names)]:
+        database.write_now(_hide, clear, vault, names)
+
+
+def _hide(connection: Connection, package_ids: list[str], vault: Vault, names: tuple[str, ...]) -> None:
+    for package_id in package_ids:
+        if _is_there(connection, package_id):
+            package = packages.get(connection, package_id)
+            hidden = vault.hide(connection, package_id, package.user_defined_data, names)
+            packages.update(connection, replace(package, user_defined_data=hidden))
 
 
 def delete(connection: Connection, package_id: str, incoming: Incoming) -> None:

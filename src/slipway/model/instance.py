@@ -119,7 +119,7 @@ class VnfcCpInfo(Wire, frozen=True, kw_only=True):
 class ExtCpInfo(Wire, frozen=True, kw_only=True):
     id: str
     cpd_id: str
-    cp_config_id: str = ""  # required, and always written; records of before have none
+    cp_config_id: str
     cp_protocol_info: tuple[CpProtocolInfo, ...] = ()
     ext_link_port_id: str | None = None
     associated_vnfc_cp_id: str | None = None

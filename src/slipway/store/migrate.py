@@ -10,7 +10,7 @@ from sqlalchemy import Connection, inspect, text
 from slipway.model.errors import SettingsError
 from slipway.store.database import Database
 
-HEAD = "0004"
+HEAD = "0005"
 
 # Any number that nobody else who uses this database takes.
 _LOCK = 5119047

@@ -123,6 +123,13 @@ def ids_for(connection: Connection, instance_ids: Collection[str]) -> dict[str, 
     return {row.id: row.package_id for row in rows}
 
 
+def user_data(connection: Connection) -> dict[str, dict[str, Any]]:
+    """`userDefinedData` of all packages that have some, by their ids."""
+    data = type_coerce(packages.c.doc, JSON)["userDefinedData"].as_string()
+    rows = connection.execute(select(packages.c.id, data.label("data")).where(data.is_not(None)))
+    return {row.id: msgspec.json.decode(row.data) for row in rows}
+
+
 def count(connection: Connection, project: str) -> int:
     return connection.scalar(select(func.count()).select_from(packages).where(packages.c.project == project)) or 0
 
