@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 RECENT = 5
-HEALED = ("has no power", "does not answer", "is not ready")  # what a heal of the node helps against
+CURED_BY_HEAL = ("has no power", "does not answer", "does not answer by SSH", "is not ready")
 ONGOING = frozenset({"STARTING", "PROCESSING", "ROLLING_BACK"})
 Document = dict[str, Any]
 
@@ -45,7 +45,7 @@ def _heal_of_node(vnf: Document, cluster: Document, problem: str) -> list[str]:
     ids = {one.get("vnfcResourceInfoId"): one["id"] for one in info.get("vnfcInfo") or ()}
     named = {(one.get("metadata") or {}).get("name"): ids.get(one["id"]) for one in info.get("vnfcResourceInfo") or ()}
     for node in cluster.get("nodes", ()):
-        if problem in {f"{node['name']} {state}." for state in HEALED} and named.get(node["name"]):
+        if problem in {f"{node['name']} {state}." for state in CURED_BY_HEAL} and named.get(node["name"]):
             vnf_name = quote(vnf.get("vnfInstanceName") or vnf["id"])
             return [f"slipway vnf heal {vnf_name} --vnfc {quote(str(named[node['name']]))}"]
     return []

@@ -97,7 +97,7 @@ def possible_parents(root: Path = ROOT, own: str | None = None) -> Iterator[Path
                     yield path
 
 
-def remove_left_by_the_dead(parents: Callable[[], Iterator[Path]] | None = None) -> None:
+def remove_stale_cgroups(parents: Callable[[], Iterator[Path]] | None = None) -> None:
     """Of a Slipway that was killed. Its scripts died with it; what may still be there is ended here."""
     for parent in (parents or possible_parents)():
         for path in parent.glob(f"{PREFIX}*"):

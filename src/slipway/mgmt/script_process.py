@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from slipway.mgmt.bubblewrap import PACKAGE, Confined, Pipes, bwrap_arguments
-from slipway.mgmt.cgroup import Cgroup, make_cgroup, memory_used, remove_left_by_the_dead
+from slipway.mgmt.cgroup import Cgroup, make_cgroup, memory_used, remove_stale_cgroups
 from slipway.mgmt.script_network import namespaces_ready, readable, resolv_conf
 from slipway.mgmt.walls import (
     Fault,
@@ -29,7 +29,7 @@ from slipway.mgmt.walls import (
     new_place,
     not_kept_apart,
     python_home,
-    remove_places_of_the_dead,
+    remove_stale_script_directories,
     too_much_memory,
     user_of,
 )
@@ -93,7 +93,7 @@ async def run_script(
     Whatever happens, no process is left of it. A file or a cgroup that a killed Slipway left is removed here.
     """
     tools, user = find_tools(walls), user_of(walls)
-    await asyncio.to_thread(_remove_what_the_dead_left)
+    await asyncio.to_thread(_remove_what_is_stale)
     place = new_place()
     try:
         await unpack(place / "package")
@@ -111,9 +111,9 @@ async def run_script(
         await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
 
 
-def _remove_what_the_dead_left() -> None:
-    remove_left_by_the_dead()
-    remove_places_of_the_dead()
+def _remove_what_is_stale() -> None:
+    remove_stale_cgroups()
+    remove_stale_script_directories()
 
 
 def _own_etc(place: Path) -> dict[str, Path]:

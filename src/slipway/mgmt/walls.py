@@ -60,7 +60,8 @@ def new_place() -> Path:
     return place
 
 
-def remove_places_of_the_dead() -> None:
+def remove_stale_script_directories() -> None:
+    """Of a Slipway that was killed."""
     for place in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             if not lives(place.name) and place.lstat().st_uid == os.geteuid() and not place.is_symlink():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from slipway.cli.describe import view
@@ -54,6 +55,12 @@ def test_a_cluster_that_can_not_be_asked_says_so() -> None:
     text = "\n".join(shown({"problems": ["No API server of the cluster is ready."], "nodes": []}))
     assert "No API server of the cluster is ready." in text
     assert "Kubernetes (does not answer)" in text
+
+
+@pytest.mark.parametrize("state", ["does not answer by SSH", "is not ready"])
+def test_what_else_a_heal_helps_against_has_the_same_cure(state: str) -> None:
+    lines = shown({"problems": [f"workerNode-1 {state}."], "nodes": [NODE]})
+    assert "slipway vnf heal mycluster --vnfc workerNode-m" in lines[3]
 
 
 def test_a_machine_without_power_has_the_same_cure() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from slipway.mgmt.bubblewrap import Confined, Pipes, bwrap_arguments
-from slipway.mgmt.cgroup import lives, make_cgroup, possible_parents, remove, remove_left_by_the_dead
+from slipway.mgmt.cgroup import lives, make_cgroup, possible_parents, remove, remove_stale_cgroups
 from slipway.mgmt.script_network import FILTER, addresses, resolv_conf
 from slipway.mgmt.walls import fault_of
 
@@ -132,7 +132,7 @@ def test_what_a_dead_slipway_left_is_ended_and_removed() -> None:
     dead.mkdir()
     with subprocess.Popen(["sleep", "600"]) as left:
         (dead / "cgroup.procs").write_text(str(left.pid))
-        remove_left_by_the_dead()
+        remove_stale_cgroups()
         assert left.wait(timeout=10) != 0
     assert not dead.exists()
     assert made.path.exists()  # ours lives

@@ -19,7 +19,7 @@ from slipway.model.machine import Outcome
 from slipway.model.vim import KUBERNETES
 
 KEY = "kubernetes"  # in the instance's vimConnectionInfo
-LONGEST_GOODBYE = 15.0  # seconds for a cluster that may be dead
+REMOVE_ACCOUNT_TIMEOUT = 15.0  # seconds for a cluster that may be dead
 
 
 async def register(world: World, args: Register, ctx: StepContext) -> Outcome:
@@ -44,7 +44,7 @@ async def unregister(world: World, args: Unregister, ctx: StepContext) -> Outcom
     await world.vims.strike(args.instance)
     if args.site is not None:
         with contextlib.suppress(StepError, TimeoutError):
-            async with asyncio.timeout(LONGEST_GOODBYE), world.reach.api(args.site, ctx) as api:
+            async with asyncio.timeout(REMOVE_ACCOUNT_TIMEOUT), world.reach.api(args.site, ctx) as api:
                 await remove_account(api)
     return Outcome(instance={"vimConnectionInfo": {KEY: None}})
 
