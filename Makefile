@@ -3,7 +3,7 @@ PYTHON ?= python3
 UV := $(shell command -v uv 2>/dev/null || echo .uv/bin/uv)
 BIN := .venv/bin
 # Twice as many as there are cores: many tests wait.
-WORKERS ?= 4
+export WORKERS ?= 4
 # Slipway is started hundreds of times by its tests: compiled once, not each time.
 unexport PYTHONDONTWRITEBYTECODE
 

@@ -6,6 +6,7 @@ of `make test`. `make test-all` runs `make test` and all groups, `make test-all 
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -47,9 +48,10 @@ def main(asked: Sequence[str]) -> int:
 
 
 def command(group: str) -> list[str]:
-    """On real machines one test at a time: each may make as many as this host can bear."""
+    """On real machines one test at a time: each may make as many as this host can bear. Else WORKERS of the Makefile."""
+    workers = os.environ.get("WORKERS", "4")
     spread = (
-        ["-n", "1", "tests/lab"] if group in ON_MACHINES else ["-n", "4", "--dist", "worksteal", "tests/functional"]
+        ["-n", "1", "tests/lab"] if group in ON_MACHINES else ["-n", workers, "--dist", "worksteal", "tests/functional"]
     )
     shown = ["-v", "--durations=0", "--durations-min=1"]
     return [sys.executable, "-m", "pytest", *shown, "-m", f"group(name={group!r})", *spread]

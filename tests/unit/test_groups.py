@@ -39,6 +39,16 @@ def test_no_group_is_empty(group: str) -> None:
     assert any(mark in text for text in tests)
 
 
+def test_make_says_how_many_tests_of_a_group_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKERS", "7")
+    assert command("crash")[command("crash").index("-n") + 1] == "7"
+    assert command("cluster")[command("cluster").index("-n") + 1] == "1"
+    asked = ["make", "--silent", "--eval", "shown: ; @echo $$WORKERS", "shown"]
+    assert subprocess.run([*asked, "WORKERS=9"], capture_output=True, text=True, cwd=ROOT).stdout == "9\n"
+    monkeypatch.delenv("WORKERS")
+    assert subprocess.run(asked, capture_output=True, text=True, cwd=ROOT).stdout == "4\n"
+
+
 def test_an_unknown_group_is_refused_with_the_list() -> None:
     asked = ["make", "test-all", "GROUP=upgrades", "--assume-old", ".venv/installed"]
     done = subprocess.run(asked, capture_output=True, text=True, cwd=ROOT)

@@ -70,3 +70,11 @@ def test_without_authentication_only_a_loopback_address_will_do(host: str) -> No
 def test_names_of_secret_parameters_come_as_a_list() -> None:
     settings = load_settings(environment={"SLIPWAY_SECRET_PARAMETERS": "community,pin"})
     assert settings.secret_parameters == ("community", "pin")
+
+
+def test_a_setting_of_former_versions_stops_the_start_and_the_page_says_what_to_do(tmp_path: Path) -> None:
+    file = tmp_path / "slipway.toml"
+    file.write_text('script_isolation = "process"\n')
+    with pytest.raises(SettingsError, match=r"script_isolation.*docs/settings\.md"):
+        load_settings(file, environment={})
+    assert "`script_isolation`" in PAGE.read_text()

@@ -10,6 +10,7 @@ import pytest
 from slipway.model.descriptor import Descriptor, Flavour, Hook
 from slipway.model.errors import PackageError
 from slipway.model.package import Checksum
+from slipway.package.tosca.descriptor import TOSCA_VERSIONS
 from tests.unit.package.csars import HEAD, META, SCRIPT, VNFD, VNFD_TEXT, read, valid_files, varied
 
 IMAGE = "Files/images/node.img"
@@ -362,3 +363,10 @@ def test_a_sign_and_leading_zeros_do_not_count_as_digits(tmp_path: Path, written
 def test_leading_zeros_of_a_size_do_not_make_it_large(tmp_path: Path) -> None:
     storages = flavour_of(varied("10 GB", f"{'0' * 40}10 GB"), tmp_path).storages.values()
     assert 10 * 1000**3 in [storage.size_bytes for storage in storages]
+
+
+def test_the_page_names_each_tosca_that_is_read() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "packages.md").read_text()
+    assert "`tosca_simple_yaml_1_0` to `1_3`" in page
+    others = [version for version in TOSCA_VERSIONS if not version.startswith("tosca_simple_yaml_1_")]
+    assert all(f"`{version}`" in page for version in others)
