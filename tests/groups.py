@@ -48,7 +48,7 @@ def main(asked: Sequence[str]) -> int:
 
 
 def command(group: str) -> list[str]:
-    """On real machines one test at a time: each may make as many as this host can bear. Else WORKERS of the Makefile."""
+    """On real machines one test at a time: each may make as many as this host can bear. Else WORKERS, as in `make`."""
     workers = os.environ.get("WORKERS", "4")
     spread = (
         ["-n", "1", "tests/lab"] if group in ON_MACHINES else ["-n", workers, "--dist", "worksteal", "tests/functional"]

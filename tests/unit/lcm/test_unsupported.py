@@ -1,14 +1,25 @@
-"""Each attribute of a request is used, which the table says where, or refused by its name."""
+"""Each attribute of each request is refused by its name, which is tried here, or used: the table says where."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from slipway.model.instance import CpConfig, CpProtocolData, ExtVirtualLink, IpAddresses, IpOverEthernet, VnfExtCpData
+from slipway.lcm.unsupported import refuse_other_vims, refuse_unsupported
+from slipway.model.errors import Unprocessable
+from slipway.model.instance import (
+    CpConfig,
+    CpProtocolData,
+    ExtVirtualLink,
+    IpAddresses,
+    IpOverEthernet,
+    VimConnectionInfo,
+    VnfExtCpData,
+)
 from slipway.model.requests import (
     ChangeExtConnRequest,
     ChangePackageRequest,
@@ -20,76 +31,190 @@ from slipway.model.requests import (
     TerminateRequest,
     VnfcInfoModification,
 )
+from tests.unit.lcm.situations import instantiated
 
 SOURCE = Path(__file__).parents[3] / "src" / "slipway"
-REQUESTS: tuple[type[Any], ...] = (
-    CreateRequest,
-    InstantiateRequest,
-    TerminateRequest,
-    ScaleRequest,
-    HealRequest,
-    ChangeExtConnRequest,
-    ChangePackageRequest,
-    ModifyRequest,
-    VnfcInfoModification,
-    ExtVirtualLink,
-    VnfExtCpData,
-    CpConfig,
-    CpProtocolData,
-    IpOverEthernet,
-    IpAddresses,
+CONFIG = "extVirtualLinks[0].extCps[0].cpConfig.a"
+WITH_LINKS: tuple[tuple[type[Any], dict[str, Any]], ...] = (
+    (InstantiateRequest, {"flavourId": "simple"}),
+    (ChangeExtConnRequest, {}),
+    (ChangePackageRequest, {"vnfdId": "d"}),
 )
-REFUSED = {
-    "ext_managed_virtual_links",
-    "heal_script",
-    "resource_provider_id",
-    "ext_link_ports",
-    "parent_cp_config_id",
-    "link_port_id",
-    "subnet_id",
-    "address_range",
-}
-# Where others are used. Told to whoever asks: recorded in the operation (`cause`), in the instance, or given to hooks.
-USED = {
-    "additional_params": ("cluster/roster.py", "request.additional_params"),
-    "aspect_id": ("lcm/scale.py", "request.aspect_id"),
-    "cause": ("lcm/front.py", "msgspec.to_builtins(request"),
-    "cp_config": ("lcm/wanted.py", "cp_config"),
-    "cp_protocol_data": ("lcm/wanted.py", "cp_protocol_data"),
-    "cpd_id": ("lcm/wanted.py", "cpd_id"),
-    "ext_cps": ("lcm/wanted.py", "ext_cps"),
-    "ext_virtual_links": ("lcm/instantiate.py", "request.ext_virtual_links"),
-    "extensions": ("lcm/instantiate.py", "request.extensions"),
-    "fixed_addresses": ("lcm/wanted.py", "fixed_addresses"),
-    "flavour_id": ("lcm/lifecycle.py", "request.flavour_id"),
-    "graceful_termination_timeout": ("lcm/terminate.py", "request.graceful_termination_timeout"),
-    "id": ("model/connectivity.py", "link.id"),
-    "instantiation_level_id": ("lcm/instantiate.py", "request.instantiation_level_id"),
-    "ip_addresses": ("lcm/wanted.py", "ethernet.ip_addresses"),
-    "ip_over_ethernet": ("lcm/wanted.py", "data.ip_over_ethernet"),
-    "layer_protocol": ("lcm/unsupported.py", "data.layer_protocol"),
-    "localization_language": ("lcm/instantiate.py", "request.localization_language"),
-    "mac_address": ("lcm/wanted.py", "ethernet.mac_address"),
-    "metadata": ("lcm/front.py", "request.metadata"),
-    "num_dynamic_addresses": ("lcm/unsupported.py", "ips.num_dynamic_addresses"),
-    "number_of_steps": ("lcm/scale.py", "request.number_of_steps"),
-    "resource_id": ("lcm/wanted.py", "resource_id"),
-    "termination_type": ("lcm/terminate.py", "request.termination_type"),
-    "type": ("lcm/outside.py", "ips.type"),
-    "vim_connection_id": ("model/connectivity.py", "link.vim_connection_id"),
-    "vim_connection_info": ("lcm/front.py", "request.vim_connection_info"),
-    "vnf_configurable_properties": ("lcm/instantiate.py", "request.vnf_configurable_properties"),
-    "vnf_instance_description": ("lcm/front.py", "request.vnf_instance_description"),
-    "vnf_instance_name": ("lcm/front.py", "request.vnf_instance_name"),
-    "vnfc_configurable_properties": ("lcm/modify.py", "change.vnfc_configurable_properties"),
-    "vnfc_info_modifications": ("lcm/modify.py", "request.vnfc_info_modifications"),
-    "vnfc_instance_id": ("lcm/heal.py", "request.vnfc_instance_id"),
-    "vnfd_id": ("lcm/front.py", "request.vnfd_id"),
-}
-ALL = sorted({(kind.__name__, field.name) for kind in REQUESTS for field in msgspec.structs.fields(kind)})
+PORT = {"id": "p", "resourceHandle": {"resourceId": "r"}}
 
 
-@pytest.mark.parametrize(("request_name", "name"), ALL)
-def test_each_attribute_is_used_or_refused(request_name: str, name: str) -> None:
-    module, words = ("lcm/unsupported.py", name) if name in REFUSED else USED[name]
-    assert words in (SOURCE / module).read_text(), f"{request_name}.{name} is not found in {module}"
+def link(**more: Any) -> dict[str, Any]:
+    return {"extVirtualLinks": [{"id": "l", "resourceId": "n", **more}]}
+
+
+def config(**given: Any) -> dict[str, Any]:
+    return link(extCps=[{"cpdId": "worker_ext", "cpConfig": {"a": given}}])
+
+
+def addresses(**given: Any) -> dict[str, Any]:
+    ethernet = {"ipAddresses": [{"type": "IPV4", **given}]}
+    return config(cpProtocolData=[{"layerProtocol": "IP_OVER_ETHERNET", "ipOverEthernet": ethernet}])
+
+
+Refused = dict[tuple[type[Any], str], tuple[dict[str, Any], str]]  # what is asked, and the path that is named
+
+# In a request of its own.
+REFUSED: Refused = {
+    (InstantiateRequest, "ext_managed_virtual_links"): (
+        {"flavourId": "simple", "extManagedVirtualLinks": [{"id": "m"}]},
+        "extManagedVirtualLinks",
+    ),
+    (ChangePackageRequest, "ext_managed_virtual_links"): (
+        {"vnfdId": "d", "extManagedVirtualLinks": [{"id": "m"}]},
+        "extManagedVirtualLinks",
+    ),
+    (HealRequest, "heal_script"): ({"healScript": "heal.sh"}, "healScript"),
+}
+# In the links of each request that has some.
+REFUSED_IN_LINKS: Refused = {
+    (ExtVirtualLink, "resource_provider_id"): (link(resourceProviderId="x"), "extVirtualLinks[0].resourceProviderId"),
+    (ExtVirtualLink, "ext_link_ports"): (link(extLinkPorts=[PORT]), "extVirtualLinks[0].extLinkPorts"),
+    (CpConfig, "parent_cp_config_id"): (config(parentCpConfigId="b"), f"{CONFIG}.parentCpConfigId"),
+    (CpConfig, "link_port_id"): (config(linkPortId="p"), f"{CONFIG}.linkPortId"),
+    (CpProtocolData, "layer_protocol"): (
+        config(cpProtocolData=[{"layerProtocol": "IP_FOR_VIRTUAL_CP"}]),
+        f"{CONFIG}.layerProtocol",
+    ),
+    (IpAddresses, "subnet_id"): (addresses(subnetId="s"), f"{CONFIG}.subnetId"),
+    (IpAddresses, "num_dynamic_addresses"): (addresses(numDynamicAddresses=2), f"{CONFIG}.numDynamicAddresses"),
+    (IpAddresses, "address_range"): (
+        addresses(addressRange={"minAddress": "10.0.0.5", "maxAddress": "10.0.0.9"}),
+        f"{CONFIG}.addressRange",
+    ),
+}
+# Only another VIM than that of the VNF is refused; see the test of its own.
+VIM_OF_LINK = (ExtVirtualLink, "vim_connection_id")
+
+PORTS = "vim/machine_by_machine/wanted.py"
+USED: dict[type[Any], dict[str, tuple[str, str]]] = {
+    CreateRequest: {
+        "vnfd_id": ("lcm/front.py", "request.vnfd_id"),
+        "vnf_instance_name": ("lcm/front.py", "request.vnf_instance_name"),
+        "vnf_instance_description": ("lcm/front.py", "request.vnf_instance_description"),
+        "metadata": ("lcm/front.py", "request.metadata"),
+    },
+    InstantiateRequest: {
+        "flavour_id": ("lcm/instantiate.py", "request.flavour_id"),
+        "instantiation_level_id": ("lcm/instantiate.py", "request.instantiation_level_id"),
+        "ext_virtual_links": ("lcm/instantiate.py", "request.ext_virtual_links"),
+        "vim_connection_info": ("lcm/front.py", "request.vim_connection_info"),
+        "localization_language": ("lcm/instantiate.py", "request.localization_language"),
+        "additional_params": ("lcm/instantiate.py", "parameters=request.additional_params"),
+        "extensions": ("lcm/instantiate.py", "request.extensions"),
+        "vnf_configurable_properties": ("lcm/instantiate.py", "request.vnf_configurable_properties"),
+    },
+    TerminateRequest: {
+        "termination_type": ("lcm/terminate.py", "request.termination_type"),
+        "graceful_termination_timeout": ("lcm/terminate.py", "request.graceful_termination_timeout"),
+        "additional_params": ("cluster/roster.py", "request.additional_params"),
+    },
+    ScaleRequest: {
+        "type": ("lcm/scale.py", "request.type"),
+        "aspect_id": ("lcm/scale.py", "request.aspect_id"),
+        "number_of_steps": ("lcm/scale.py", "request.number_of_steps"),
+        "additional_params": ("cluster/roster.py", "request.additional_params"),
+    },
+    HealRequest: {
+        "vnfc_instance_id": ("lcm/heal.py", "request.vnfc_instance_id"),
+        "cause": ("lcm/front.py", "_new(kind, instance_id, msgspec.to_builtins(request))"),  # operationParams shows it
+        "additional_params": ("lcm/heal.py", "request.additional_params"),
+    },
+    ChangeExtConnRequest: {
+        "ext_virtual_links": ("lcm/change_ext_conn.py", "request.ext_virtual_links"),
+        "vim_connection_info": ("lcm/change_ext_conn.py", "request.vim_connection_info"),
+        "additional_params": ("cluster/roster.py", "request.additional_params"),
+    },
+    ChangePackageRequest: {
+        "vnfd_id": ("lcm/lifecycle.py", "request.vnfd_id"),
+        "ext_virtual_links": ("lcm/change_package.py", "request.ext_virtual_links"),
+        "vim_connection_info": ("lcm/change_package.py", "request.vim_connection_info"),
+        "additional_params": ("lcm/change_package.py", "request.additional_params"),
+        "extensions": ("lcm/change_package.py", "request.extensions"),
+        "vnf_configurable_properties": ("lcm/change_package.py", "request.vnf_configurable_properties"),
+    },
+    ModifyRequest: {
+        "vnf_instance_name": ("lcm/modify.py", "request.vnf_instance_name"),
+        "vnf_instance_description": ("lcm/modify.py", "request.vnf_instance_description"),
+        "vnfd_id": ("lcm/modify.py", "request.vnfd_id"),
+        "vnf_configurable_properties": ("lcm/modify.py", '"vnf_configurable_properties"'),
+        "metadata": ("lcm/modify.py", '"metadata"'),
+        "extensions": ("lcm/modify.py", '"extensions"'),
+        "vim_connection_info": ("lcm/modify.py", "request.vim_connection_info"),
+        "vnfc_info_modifications": ("lcm/modify.py", "request.vnfc_info_modifications"),
+    },
+    VnfcInfoModification: {
+        "id": ("lcm/modify.py", "change.id"),
+        "vnfc_configurable_properties": ("lcm/modify.py", "change.vnfc_configurable_properties"),
+    },
+    ExtVirtualLink: {
+        "id": ("model/connectivity.py", "link.id"),
+        "resource_id": (PORTS, "link.resource_id"),
+        "ext_cps": (PORTS, "link.ext_cps"),
+    },
+    VnfExtCpData: {
+        "cpd_id": (PORTS, "data.cpd_id"),
+        "cp_config": ("model/connectivity.py", "_as_asked(cp).cp_config.items()"),
+    },
+    CpConfig: {"cp_protocol_data": (PORTS, "cp_protocol_data")},
+    CpProtocolData: {"ip_over_ethernet": (PORTS, "data.ip_over_ethernet")},
+    IpOverEthernet: {
+        "mac_address": (PORTS, "ethernet.mac_address"),
+        "ip_addresses": (PORTS, "ethernet.ip_addresses"),
+    },
+    IpAddresses: {
+        "type": ("lcm/change_ext_conn.py", "ips.type"),
+        "fixed_addresses": (PORTS, "fixed_addresses"),
+    },
+}
+PLACES = [(kind, name, *place) for kind, table in USED.items() for name, place in table.items()]
+
+
+def refusal(refuse: Callable[[], None]) -> str:
+    with pytest.raises(Unprocessable) as caught:
+        refuse()
+    return caught.value.detail
+
+
+def test_each_attribute_of_each_request_is_in_one_table() -> None:
+    known = {(kind, field.name) for kind in USED for field in msgspec.structs.fields(kind)}
+    used = {(kind, name) for kind, name, *_ in PLACES}
+    refused = {*REFUSED, *REFUSED_IN_LINKS, VIM_OF_LINK}
+    assert used | refused == known
+    assert not used & refused
+
+
+@pytest.mark.parametrize(("kind", "name"), REFUSED)
+def test_what_does_nothing_is_refused_by_name(kind: type[Any], name: str) -> None:
+    asked, path = REFUSED[kind, name]
+    assert refusal(lambda: refuse_unsupported(msgspec.convert(asked, kind))).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize(("request_kind", "needed"), WITH_LINKS)
+@pytest.mark.parametrize(("kind", "name"), REFUSED_IN_LINKS)
+def test_what_does_nothing_in_a_link_is_refused_in_each_request(
+    kind: type[Any], name: str, request_kind: type[Any], needed: dict[str, Any]
+) -> None:
+    asked, path = REFUSED_IN_LINKS[kind, name]
+    assert refusal(lambda: refuse_unsupported(msgspec.convert(needed | asked, request_kind))).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize(("request_kind", "needed"), WITH_LINKS)
+def test_a_link_on_another_vim_is_refused_in_each_request(request_kind: type[Any], needed: dict[str, Any]) -> None:
+    vnf, vim = instantiated()[0].vnf, VimConnectionInfo(vim_id="id-of-vim")
+
+    def refuse(named: str) -> None:
+        refuse_other_vims(msgspec.convert(needed | link(vimConnectionId=named), request_kind), vnf, vim)
+
+    assert refusal(lambda: refuse("another")).startswith("extVirtualLinks[0].vimConnectionId: ")
+    refuse("vim")
+    refuse("id-of-vim")
+
+
+@pytest.mark.parametrize(("kind", "name", "module", "words"), PLACES)
+def test_what_is_used_is_used_where_the_table_says(kind: type[Any], name: str, module: str, words: str) -> None:
+    assert words in (SOURCE / module).read_text(), f"{kind.__name__}.{name} is not found in {module}"
