@@ -176,7 +176,7 @@ async def test_a_token_is_renewed_though_an_instance_uses_the_vim_with_credentia
         assert second != first
         assert ends_in(renewed.extra["tokenExpires"]) > timedelta(hours=23.9)
         moved = {"interfaceInfo": {"endpoint": "https://elsewhere.example"}, "accessInfo": {"bearer_token": "x"}}
-        with pytest.raises(Conflict, match="credentials of its own"):  # addresses stay what they were given for
+        with pytest.raises(Conflict, match="keeps its interfaceInfo"):  # addresses stay what they were given for
             await slipway.vims.modify(vim.id, moved)
 
 
@@ -272,3 +272,21 @@ async def test_a_dead_cluster_is_terminated_all_the_same(tmp_path: Path) -> None
         await rig.rig.slipway.simulated.break_machine(SIMULATED_VIM, machine)
         await rig.completed(OperationType.TERMINATE, instance_id, FORCEFUL)
         await rig.check(instance_id)
+
+
+async def test_nobody_says_where_the_tokens_of_a_cluster_go(tmp_path: Path) -> None:
+    async with cluster_rig(settings_in(tmp_path)) as rig:
+        instance_id = await rig.cluster()
+        vim, token = await registered(rig, instance_id)
+        elsewhere = {
+            "interfaceInfo": {"endpoint": "https://127.0.0.1:1", "ssl_ca_cert": "another"},
+            "accessInfo": {"bearer_token": "dummy"},
+            "extra": {"tokenExpires": "x"},
+        }
+        for part, change in elsewhere.items():
+            for patch in (elsewhere, {part: change}):
+                with pytest.raises(Conflict, match="is a cluster that Slipway made, and keeps its"):
+                    await rig.rig.slipway.vims.modify(vim.id, patch)
+        await rig.rig.slipway.vims.modify(vim.id, {"description": "ours"})
+        assert (await registered(rig, instance_id))[1] == token
+        assert vim.interface_info["endpoint"] in (await rig.rig.slipway.clusters.kubeconfig(instance_id)).kubeconfig

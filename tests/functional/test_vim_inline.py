@@ -31,15 +31,15 @@ KUBERNETES = {
     "interfaceInfo": {"endpoint": "https://cluster.example:6443"},
     "accessInfo": {"bearer_token": "quite-a-secret"},
 }
-CASES = {
-    "simulated": (SIMULATED, "COMPLETED", ""),
-    "openstack": (OPENSTACK, "ROLLED_BACK", "does not make machines on OpenStack yet"),
+# What each is refused for, once nothing is wrong with how it is described; None: it works.
+CASES: dict[str, tuple[dict[str, Any], str | None]] = {
+    "simulated": (SIMULATED, None),
+    "openstack": (OPENSTACK, "does not make machines on OpenStack yet"),
     "openstack, application credential": (
         {**OPENSTACK, "accessInfo": BY_APPLICATION},
-        "ROLLED_BACK",
         "does not make machines on OpenStack yet",
     ),
-    "kubernetes": (KUBERNETES, "ROLLED_BACK", "A Kubernetes VIM holds no machines"),
+    "kubernetes": (KUBERNETES, "does not run workloads on a Kubernetes VIM yet"),
 }
 
 
@@ -55,32 +55,32 @@ async def world(database: Database, tmp_path: Path) -> AsyncIterator[World]:
         yield world
 
 
-async def instantiate(world: World, version: str, info: dict[str, Any]) -> dict[str, Any]:
-    """The operation at rest, as v2 shows it."""
+async def instantiate(world: World, version: str, info: dict[str, Any], refused: str | None) -> None:
+    """Refused for that reason alone, before anything begins; or done."""
     instance_id = await world.create((await world.onboard())["vnfdId"])
     connections: Any = {"vim1": info} if version == LCM else [{"id": "vim1", **info}]
     body = {"flavourId": "simple", "vimConnectionInfo": connections}
-    answer = await world.call("POST", f"{version}/vnf_instances/{instance_id}/instantiate", 202, json=body)
-    return await world.ended(answer.headers["location"].rpartition("/")[2], "COMPLETED", "ROLLED_BACK")
+    status = 202 if refused is None else 422 if version == LCM else 400
+    answer = await world.call("POST", f"{version}/vnf_instances/{instance_id}/instantiate", status, json=body)
+    if refused is None:
+        await world.ended(answer.headers["location"].rpartition("/")[2], "COMPLETED")
+    else:
+        assert refused in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("version", [V1, LCM])
 @pytest.mark.parametrize("case", CASES)
 async def test_a_vim_of_every_type_is_described_in_the_request(world: World, version: str, case: str) -> None:
-    info, state, said = CASES[case]
-    operation = await instantiate(world, version, info)
-    assert operation["operationState"] == state, operation.get("error")
-    assert said in operation.get("error", {}).get("detail", "")
+    info, refused = CASES[case]
+    await instantiate(world, version, info, refused)
 
 
 @pytest.mark.parametrize("version", [V1, LCM])
 @pytest.mark.parametrize("case", CASES)
 async def test_a_vim_of_every_type_is_registered_and_named(world: World, version: str, case: str) -> None:
-    info, state, said = CASES[case]
+    info, refused = CASES[case]
     vim = (await world.call("POST", VIMS, 201, json={"name": "registered", **info})).json()
-    operation = await instantiate(world, version, {"vimId": vim["id"]})
-    assert operation["operationState"] == state, operation.get("error")
-    assert said in operation.get("error", {}).get("detail", "")
+    await instantiate(world, version, {"vimId": vim["id"]}, refused)
 
 
 @pytest.mark.parametrize("version", [V1, LCM])

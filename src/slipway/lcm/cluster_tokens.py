@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
@@ -15,7 +14,7 @@ from slipway.kube.account import REGISTERED, Token
 from slipway.lcm.clusters import told_of, vim_id_of
 from slipway.lcm.vim_registry import VimRegistry
 from slipway.model.errors import RequestError, StepError
-from slipway.model.vim import KUBERNETES, Vim
+from slipway.model.vim import KUBERNETES, Vim, is_made_here
 from slipway.store import tables, vims
 from slipway.store.database import Database
 from slipway.store.filters import Filter, Operator
@@ -26,7 +25,6 @@ log = logging.getLogger(__name__)
 
 EVERY = 600.0  # seconds between two looks
 AT_ONCE = 8
-OURS = 5  # the version of UUIDs that are made from others
 
 
 class Clusters(Protocol):
@@ -89,16 +87,8 @@ def _due(connection: Connection, now: datetime) -> list[Vim]:
     return [
         vim
         for vim in vims.list_all(connection)
-        if vim.vim_type == KUBERNETES and _is_ours(vim.id) and _ends_soon(vim, now)
+        if vim.vim_type == KUBERNETES and is_made_here(vim.id) and _ends_soon(vim, now)
     ]
-
-
-def _is_ours(vim_id: str) -> bool:
-    """Or somebody registered it himself, and its credentials are not ours to change. Seen by the id: see vim_id_of."""
-    try:
-        return uuid.UUID(vim_id).version == OURS
-    except ValueError:
-        return False
 
 
 def _ends_soon(vim: Vim, now: datetime) -> bool:

@@ -11,7 +11,7 @@ import msgspec
 from sqlalchemy import Connection as DatabaseConnection
 from sqlalchemy import select
 
-from slipway.lcm.vim_choice import registered_in_clear
+from slipway.lcm.vim_choice import PARTS, registered_in_clear
 from slipway.lcm.vim_names import reserved_by
 from slipway.model.access import ANYBODY, DEFAULT_PROJECT, Caller
 from slipway.model.action import Connection
@@ -21,7 +21,7 @@ from slipway.model.instance import VimConnectionInfo, VnfInstance
 from slipway.model.merge import merge_patch
 from slipway.model.requests import Name, Request, Text
 from slipway.model.secrets import find_references, refuse_references
-from slipway.model.vim import REGISTERED_ONLY, Seen, Vim
+from slipway.model.vim import REGISTERED_ONLY, Seen, Vim, is_made_here
 from slipway.model.vim_secrets import refuse_moved_secrets, same_address
 from slipway.store import instances, tables, vims
 from slipway.store.database import Database, hold_project
@@ -260,6 +260,7 @@ class VimRegistry:
         if request.vim_type != before.vim_type:
             raise BadRequest(f"vimType: a {before.vim_type} stays one; register another VIM instead.")
         was = msgspec.to_builtins(before)
+        _refuse_change_of_cluster(was, document)
         refuse_moved_secrets(was, document)
         if not same_address(was, document) and (user := _user_with_secrets(connection, before.id)):
             raise Conflict(
@@ -313,6 +314,16 @@ def _project_for(by: Caller, request: VimRequest) -> str:
     if project not in (None, by.home) and not by.is_admin_of_all:
         raise Forbidden(f"project: only an admin of all projects registers a VIM for another than {by.home!r}.")
     return project or by.home
+
+
+def _refuse_change_of_cluster(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Tokens of an administrator are made for it all its life: nobody says to which address they go but the cluster."""
+    changed = [part for part in PARTS if (before.get(part) or {}) != (after.get(part) or {})]
+    if is_made_here(before["id"]) and changed:
+        raise Conflict(
+            f"VIM {before['name']!r} is a cluster that Slipway made, and keeps its {', '.join(changed)} itself. "
+            "Register the address under another name if you want to reach it in another way."
+        )
 
 
 def _changeable(vim: Vim) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from datetime import datetime
 from typing import Any
 
@@ -34,6 +35,14 @@ class Vim(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     extra: dict[str, Any] = {}
     regions: tuple[str, ...] = ()  # found when it was logged in to: regions, or the namespaces of a cluster
     created_at: datetime
+
+
+def is_made_here(vim_id: str) -> bool:
+    """Whether Slipway registered it itself, as a cluster that it made: such ids come from others (UUID version 5)."""
+    try:
+        return uuid.UUID(vim_id).version == 5
+    except ValueError:
+        return False
 
 
 class Seen(msgspec.Struct, frozen=True):
