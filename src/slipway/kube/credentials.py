@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from slipway.model.errors import PackageError, StepError
-from slipway.outside.tls import load_chain
+from slipway.outside.tls import RefusedPem, check_pem, load_chain
 from slipway.package.yaml_reader import read_yaml
 
 LARGEST = 1 << 20  # bytes of a kubeconfig
@@ -105,7 +105,10 @@ def tls(credentials: Credentials) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if credentials.ca is not None else ssl.create_default_context()
     try:
         if credentials.ca is not None:
+            check_pem(credentials.ca)
             context.load_verify_locations(cadata=credentials.ca)
+    except RefusedPem as error:
+        raise StepError(f"The CA of the Kubernetes API {error.what}.", cure=f"{error.cure}.") from None
     except (ssl.SSLError, ValueError, TypeError):  # not a certificate, empty, not ASCII
         raise StepError("The CA of the Kubernetes API can't be read.", cure="give it as PEM.") from None
     if not credentials.verify:
@@ -114,6 +117,9 @@ def tls(credentials: Credentials) -> ssl.SSLContext:
     if credentials.client_certificate and credentials.client_key:
         try:
             load_chain(context, f"{credentials.client_certificate}\n{credentials.client_key}")
+        except RefusedPem as error:
+            what = f"client_certificate, client_key: the client certificate for Kubernetes or its key {error.what}."
+            raise StepError(what, cure=f"{error.cure}.") from None
         except (ssl.SSLError, ValueError):
             cure = "give both as PEM, the key without a passphrase."
             raise StepError("The client certificate for Kubernetes does not go with its key.", cure=cure) from None

@@ -7,6 +7,18 @@ import ssl
 
 from slipway.model.errors import OutsideError
 
+LARGEST_PEM = 64 << 10  # characters of what somebody gave us: OpenSSL reads it on the event loop
+MOST_CERTIFICATES = 100
+_ENCRYPTED = ("ENCRYPTED", "DEK-Info")  # no base64 has these; the first is that of PKCS#8 and of Proc-Type
+
+
+class RefusedPem(ValueError):
+    """What OpenSSL must not be given, for it would take too long. It says what is wrong, and after that the cure."""
+
+    def __init__(self, what: str, cure: str) -> None:
+        super().__init__(f"{what}; {cure}")
+        self.what, self.cure = what, cure
+
 
 def client_context(verify: bool | str, cert: tuple[str, str] | None = None) -> ssl.SSLContext:
     """`verify` True trusts whom this machine and the Mozilla list trust, a PEM only that CA, False everybody."""
@@ -15,6 +27,8 @@ def client_context(verify: bool | str, cert: tuple[str, str] | None = None) -> s
     if cert:
         try:
             load_chain(context, "\n".join(cert))
+        except RefusedPem as error:
+            raise OutsideError(f"The client certificate or its key {error}.") from None
         except (ssl.SSLError, ValueError):
             raise OutsideError(
                 "The client certificate does not go with its key. Give both as PEM, the key without a passphrase."
@@ -41,8 +55,22 @@ def _trusting(verify: bool | str) -> ssl.SSLContext:
     return context
 
 
+def check_pem(pem: str) -> None:
+    """RefusedPem before OpenSSL reads certificates or a key that somebody gave us.
+
+    Of an encrypted key the key says itself how many rounds its passphrase goes through: that may take minutes.
+    """
+    if len(pem) > LARGEST_PEM:
+        raise RefusedPem(f"is larger than {LARGEST_PEM >> 10} KiB", "give only what is needed")
+    if pem.count("-----BEGIN") > MOST_CERTIFICATES:
+        raise RefusedPem(f"has more than {MOST_CERTIFICATES} certificates", "give only those that are needed")
+    if any(word in pem for word in _ENCRYPTED):
+        raise RefusedPem("is encrypted", "give the key without a passphrase")
+
+
 def load_chain(context: ssl.SSLContext, pem: str) -> None:
-    """OpenSSL wants a file: it gets one that is in memory only and has no name others could open."""
+    """OpenSSL wants a file: it gets one that is in memory only and has no name others could open. See check_pem."""
+    check_pem(pem)
     descriptor = os.memfd_create("slipway")
     try:
         with os.fdopen(descriptor, "wb", closefd=False) as file:

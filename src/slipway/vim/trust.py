@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slipway.model.errors import BadRequest
+from slipway.outside.tls import RefusedPem, check_pem
 
 CA = "ssl_ca_cert"
 SKIP_ALL = "skipCertificateVerification"
@@ -21,6 +22,11 @@ def authorities(interface_info: Mapping[str, Any]) -> str | None:
     given = interface_info.get(CA)
     if given is None or given == "":
         return None
+    if isinstance(given, str):
+        try:
+            check_pem(given)
+        except RefusedPem as error:
+            raise BadRequest(f"interfaceInfo.{CA}: it {error}.") from None
     blocks = _BLOCK.findall(given) if isinstance(given, str) else []
     found = "".join(_wrapped("".join(block.split())) for block in blocks)
     try:

@@ -50,3 +50,14 @@ KEY = _text(_key, NoEncryption())
 ENCRYPTED_KEY = _text(_key, BestAvailableEncryption(b"locked"))
 OTHER_KEY = _text(ec.generate_private_key(ec.SECP256R1()), NoEncryption())
 CERTIFICATE = _certificate(_key)
+
+# Encrypted by PKCS#8. It says that its passphrase goes through 8,388,607 rounds, which take some ten seconds.
+SLOW_KEY = """\
+-----BEGIN ENCRYPTED PRIVATE KEY-----
+MIHtMFgGCSqGSIb3DQEFDTBLMCoGCSqGSIb3DQEFDDAdBAgiaSz1QfKe0QIDf///
+MAwGCCqGSIb3DQIJBQAwHQYJYIZIAWUDBAEqBBDxUHR6zF4aRjHXmXwnn0TXBIGQ
+LgCAJ2SaI0s7U+xzYMq2KHmi+qgziprB6btNTw38opj9umCHCHFH03jf1AfsSUgf
+X6qyUmDIanABdFoWnImS5BP1nuJvy43sK6LbFQ/P5oAy/lq65pT6QIpedqLPIdO1
+9rW1TTRQtWjJu0hrdGIK3ClXiKvyoIhTDg86jGSZw+ppLranW+enf5cVKurZTAF+
+-----END ENCRYPTED PRIVATE KEY-----
+"""

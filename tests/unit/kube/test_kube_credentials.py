@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import os
 import ssl
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,12 @@ import yaml
 
 from slipway.kube.credentials import Credentials, from_kubeconfig, tls
 from slipway.model.errors import StepError
-from tests.unit.kube.pem import CA, CERTIFICATE, ENCRYPTED_KEY, KEY, OTHER_KEY
+from tests.unit.kube.pem import CA, CERTIFICATE, ENCRYPTED_KEY, KEY, OTHER_KEY, SLOW_KEY
+
+OLDER_KEY = (
+    "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00112233445566778899AABBCCDDEEFF\n\n"
+    "AAAA\n-----END EC PRIVATE KEY-----\n"
+)
 
 
 def encoded(text: str) -> str:
@@ -104,7 +110,7 @@ def test_a_client_certificate_leaves_no_file_and_no_descriptor(tmp_path: Path, m
     assert len(context.get_ca_certs()) == 1
 
 
-@pytest.mark.parametrize("key", [OTHER_KEY, ENCRYPTED_KEY, "nonsense"], ids=["another", "locked", "none"])
+@pytest.mark.parametrize("key", [OTHER_KEY, "nonsense"], ids=["another", "none"])
 def test_a_key_that_does_not_fit_has_a_cure_and_is_not_shown(key: str) -> None:
     with pytest.raises(StepError, match=r"does not go with its key\. Cure: ") as caught:
         tls(Credentials("https://k", CA, CERTIFICATE, key))
@@ -117,3 +123,23 @@ def test_a_key_that_does_not_fit_has_a_cure_and_is_not_shown(key: str) -> None:
 def test_a_ca_that_is_none_has_a_cure(ca: str) -> None:
     with pytest.raises(StepError, match=r"CA of the Kubernetes API can't be read\. Cure: "):
         tls(Credentials("https://k", ca, token="t"))
+
+
+@pytest.mark.parametrize("key", [ENCRYPTED_KEY, SLOW_KEY, OLDER_KEY], ids=["locked", "slow", "older format"])
+def test_an_encrypted_key_is_refused_before_its_passphrase_is_tried(key: str) -> None:
+    """How long a passphrase takes is what the key says: minutes, in which the server would answer nobody."""
+    began = time.process_time()
+    with pytest.raises(
+        StepError, match=r"client_key: .* encrypted\. Cure: give the key without a passphrase"
+    ) as caught:
+        tls(Credentials("https://k", CA, CERTIFICATE, key))
+    assert time.process_time() - began < 1
+    assert key not in caught.value.detail
+
+
+def test_no_more_certificates_are_read_than_anybody_needs() -> None:
+    for ca, why in ((CA * 101, "more than 100 certificates"), (CA + "#" * 65536, "larger than 64 KiB")):
+        with pytest.raises(StepError, match=f"CA of the Kubernetes API .*{why}"):
+            tls(Credentials("https://k", ca, token="t"))
+        with pytest.raises(StepError, match=f"client_certificate, client_key: .*{why}"):
+            tls(Credentials("https://k", CA, ca, OTHER_KEY))

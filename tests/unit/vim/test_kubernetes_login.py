@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,8 +14,10 @@ from slipway.model.action import Connection
 from slipway.model.errors import BadRequest, VimError, VimFault
 from slipway.model.vim import KUBERNETES
 from slipway.outside.guard import Guard
+from slipway.vim import trust
 from slipway.vim.kubernetes.driver import KubernetesVimDriver
 from slipway.vim.kubernetes.oidc import BEFORE_THE_END, IdTokens
+from tests.unit.kube.pem import SLOW_KEY
 from tests.unit.vim.authority import Authority
 from tests.unit.vim.cluster_standin import Cluster, TokenEndpoint, a_cluster, a_token_endpoint
 
@@ -208,3 +211,19 @@ def test_an_address_without_tls_is_refused() -> None:
     for endpoint in ("http://k:8080", "", None):
         with pytest.raises(BadRequest, match="https://host:port"):
             driver.validate(Connection(KUBERNETES, {"endpoint": endpoint}, {"bearer_token": "t"}, {}))
+
+
+@pytest.mark.parametrize("many", [101, 11_000])
+def test_a_ca_of_too_many_certificates_is_refused_before_it_is_read(cluster: Cluster, many: int) -> None:
+    began = time.process_time()
+    with pytest.raises(BadRequest, match=r"interfaceInfo\.ssl_ca_cert: it (has more than 100|is larger than 64 KiB)"):
+        driver.validate(to(cluster, {"bearer_token": "good-token"}, ssl_ca_cert=cluster.authority.pem * many))
+    assert time.process_time() - began < 1
+    with pytest.raises(BadRequest, match=r"interfaceInfo\.ssl_ca_cert"):
+        trust.context({"ssl_ca_cert": cluster.authority.pem * many})
+
+
+def test_an_encrypted_client_key_is_a_bad_request(cluster: Cluster) -> None:
+    certificate, _ = cluster.authority.issued("me")
+    with pytest.raises(BadRequest, match=r"client_key: .*without a passphrase"):
+        driver.validate(to(cluster, {"client_certificate": certificate, "client_key": SLOW_KEY}))
