@@ -118,7 +118,13 @@ def assemble(
     names = settings.secret_parameters
     calling = caller_of_subscribers(settings, guard)
     telemetry.collectors["notifications"] = partial(_notifications, database)
-    vims = VimRegistry(database, vault, drivers, names)
+    project_limits = ProjectLimits(
+        packages=settings.max_project_packages,
+        package_bytes=settings.max_project_package_bytes,
+        subscriptions=settings.max_project_subscriptions,
+        vims=settings.max_project_vims,
+    )
+    vims = VimRegistry(database, vault, drivers, names, project_limits)
     reach = ReachByVim(SshReach(), SimulatedReach(settings.simulated_path))
     files = PackageFiles(database, settings.packages_path)
     world = World(reach, Clusters(vims), files, drivers, liveness or Limits())
@@ -149,11 +155,6 @@ def assemble(
             watch=telemetry,
         )
         telemetry.collectors["worker"] = partial(_slots, worker)
-    project_limits = ProjectLimits(
-        packages=settings.max_project_packages,
-        package_bytes=settings.max_project_package_bytes,
-        subscriptions=settings.max_project_subscriptions,
-    )
     return Slipway(
         settings=settings,
         database=database,

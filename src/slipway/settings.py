@@ -78,6 +78,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     max_project_packages: Count = 1000
     max_project_package_bytes: Count = 200 * 1024**3
     max_project_subscriptions: Count = 1000
+    max_project_vims: Count = 1000
     lease_seconds: Seconds = 15.0
     poll_seconds: Seconds = 0.5
     operations_at_once: Count = 100

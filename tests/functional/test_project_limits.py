@@ -1,4 +1,4 @@
-"""What one project may keep: packages, their bytes, subscriptions. Also when two ask at the same moment."""
+"""What one project may keep: packages, their bytes, subscriptions, VIMs. Also when two ask at the same moment."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from slipway.lcm.onboarding import Onboarding
 from slipway.lcm.project_limits import ProjectLimits
 from slipway.lcm.subscribing import Subscribing
+from slipway.lcm.vim_registry import LARGEST_VIM, VimRegistry
 from slipway.notify.calling import Calling
 from slipway.outside.guard import Guard
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
+from slipway.vim.registry import Drivers
+from slipway.vim.simulated.driver import SimulatedDriver
 from tests.unit.api.world import PACKAGES, World, a_world, sample_csar
 
 SUBSCRIPTIONS = "/vnfpkgm/v1/subscriptions"
+VIMS = "/slipway/v1/vims"
 
 
 @asynccontextmanager
@@ -26,8 +31,11 @@ async def limited(database: Database, directory: Path, limits: ProjectLimits) ->
     vault, guard = Vault(directory / "secrets.key"), Guard(loopback=True)
     onboarding = Onboarding(database, directory / "packages", vault, project_limits=limits)
     subscribing = Subscribing(database, vault, guard, Calling(guard), test=False, project_limits=limits)
-    async with a_world(database, directory, onboarding=onboarding, subscribing=subscribing) as world:
+    driver = SimulatedDriver(directory / "simulated")
+    vims = VimRegistry(database, vault, Drivers([driver]), limits=limits)
+    async with a_world(database, directory, onboarding=onboarding, subscribing=subscribing, vims=vims) as world:
         yield world
+    driver.close()
 
 
 async def test_a_project_has_a_largest_number_of_packages(database: Database, tmp_path: Path) -> None:
@@ -53,6 +61,40 @@ async def test_a_project_has_a_largest_number_of_subscriptions(database: Databas
         assert "max_project_subscriptions" in refused.json()["detail"]
         known = next(body for body, answer in zip(bodies, answers, strict=True) if answer.status_code == 201)
         await world.call("POST", SUBSCRIPTIONS, 303, json=known)
+
+
+def a_vim(name: str, **more: Any) -> dict[str, Any]:
+    interface = {"endpoint": f"sim://{name}"} | more.pop("interface", {})
+    return {"name": name, "vimType": "SLIPWAY.SIMULATED.V_1", "interfaceInfo": interface, **more}
+
+
+async def test_a_project_has_a_largest_number_of_vims(database: Database, tmp_path: Path) -> None:
+    async with limited(database, tmp_path, ProjectLimits(vims=3)) as world:
+        answers = await asyncio.gather(*(world.client.post(VIMS, json=a_vim(f"v{number}")) for number in range(10)))
+        assert sorted(answer.status_code for answer in answers) == [201] * 3 + [403] * 7
+        detail = (await world.call("POST", VIMS, 403, json=a_vim("more"))).json()["detail"]
+        assert "3 VIMs" in detail
+        assert "max_project_vims" in detail
+        await world.call("POST", VIMS, 201, json=a_vim("theirs", project="another"))
+        (one, *_) = [answer.json()["name"] for answer in answers if answer.status_code == 201]
+        await world.call("DELETE", f"{VIMS}/{one}", 204)
+        await world.call("POST", VIMS, 201, json=a_vim("more"))
+
+
+async def test_a_vim_has_a_largest_size(database: Database, tmp_path: Path) -> None:
+    """However it is reached: made large at once, or by one change after another."""
+    async with limited(database, tmp_path, ProjectLimits()) as world:
+        large = {"note": "x" * LARGEST_VIM}
+        for where in ("extra", "interface", "accessInfo"):
+            refused = await world.call("POST", VIMS, 400, json=a_vim("large", **{where: large}))
+            assert f"larger than {LARGEST_VIM >> 10} KiB" in refused.json()["detail"]
+        half = "x" * (LARGEST_VIM // 2)
+        await world.call("POST", VIMS, 201, json=a_vim("grown", extra={"one": half}))
+        patch = {"headers": {"Content-Type": "application/merge-patch+json"}}
+        grown = f"{VIMS}/grown"
+        refused = await world.call("PATCH", grown, 400, json={"extra": {"two": half}}, **patch)
+        assert "KiB" in refused.json()["detail"]
+        assert set((await world.call("GET", grown, 200)).json()["extra"]) == {"one"}
 
 
 async def test_equal_subscriptions_at_once_are_one(database: Database, tmp_path: Path) -> None:
@@ -110,7 +152,9 @@ async def test_an_endless_upload_is_cut_off_at_the_limit(database: Database, tmp
     assert sent <= 80 << 20
 
 
-@pytest.mark.parametrize("name", ["max_project_packages", "max_project_package_bytes", "max_project_subscriptions"])
+@pytest.mark.parametrize(
+    "name", ["max_project_packages", "max_project_package_bytes", "max_project_subscriptions", "max_project_vims"]
+)
 def test_the_limits_are_settings(name: str) -> None:
     from slipway.settings import load_settings
 

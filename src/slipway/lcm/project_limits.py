@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from slipway.model.errors import Forbidden, TooLarge
-from slipway.store import packages, subscriptions
+from slipway.store import packages, subscriptions, vims
 from slipway.store.database import hold_project
 
 GIB = 1024**3
@@ -18,6 +18,7 @@ class ProjectLimits:
     packages: int = 1000
     package_bytes: int = 200 * GIB
     subscriptions: int = 1000
+    vims: int = 1000
 
     def for_one_more_package(self, connection: Connection, project: str) -> None:
         hold_project(connection, project)
@@ -28,6 +29,11 @@ class ProjectLimits:
         """The project must be held already."""
         if (there := subscriptions.count(connection, project)) >= self.subscriptions:
             raise _full(project, f"{there} subscriptions", "max_project_subscriptions", self.subscriptions)
+
+    def for_one_more_vim(self, connection: Connection, project: str) -> None:
+        hold_project(connection, project)
+        if (there := vims.count(connection, project)) >= self.vims:
+            raise _full(project, f"{there} VIMs", "max_project_vims", self.vims)
 
     def for_package_bytes(self, project: str, total: int) -> None:
         if total > self.package_bytes:

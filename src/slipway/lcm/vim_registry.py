@@ -11,6 +11,7 @@ import msgspec
 from sqlalchemy import Connection as DatabaseConnection
 from sqlalchemy import select
 
+from slipway.lcm.project_limits import ProjectLimits
 from slipway.lcm.vim_choice import PARTS, registered_in_clear
 from slipway.lcm.vim_names import reserved_by
 from slipway.model.access import ANYBODY, DEFAULT_PROJECT, Caller
@@ -34,6 +35,7 @@ from slipway.vim.registry import Drivers
 from slipway.vim.simulated.driver import SimulatedDriver
 from slipway.vim.simulated.rules import Rule, read_rules
 
+LARGEST_VIM = 256 << 10  # bytes of one as JSON, secrets in clear
 LONGEST_LOOK = 30.0  # seconds of a login before anything is stored
 NOT_CHANGEABLE = {"id": "id", "project": "project", "createdAt": "created_at", "regions": "regions"}
 
@@ -77,11 +79,19 @@ class Looking(Protocol):
 
 
 class VimRegistry:
-    def __init__(self, database: Database, vault: Vault, drivers: Drivers, secret_names: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        database: Database,
+        vault: Vault,
+        drivers: Drivers,
+        secret_names: tuple[str, ...] = (),
+        limits: ProjectLimits | None = None,
+    ) -> None:
         self._database = database
         self._vault = vault
         self._drivers = drivers
         self._secret_names = secret_names
+        self._limits = limits or ProjectLimits()
 
     async def add(self, request: VimRequest, *, prove: bool = False, by: Caller = ANYBODY) -> Vim:
         """`prove`: log in before anything is stored; VimError when that fails. `by`: who asks."""
@@ -194,6 +204,7 @@ class VimRegistry:
 
     def _validated(self, document: dict[str, Any], project: str) -> Connection:
         """The driver's word on a document with its secrets in clear."""
+        _check_size(document)
         vim_type = document["vimType"]
         connection = Connection(
             vim_type=vim_type,
@@ -206,7 +217,9 @@ class VimRegistry:
         return connection
 
     def _add(self, connection: DatabaseConnection, document: dict[str, Any]) -> Vim:
+        """The project may be full. What a cluster enters of itself is not refused: it is there already."""
         _refuse_reserved(connection, document["name"], document["project"])
+        self._limits.for_one_more_vim(connection, document["project"])
         return self._insert(connection, document)
 
     def _insert(self, connection: DatabaseConnection, document: dict[str, Any], vim_id: str | None = None) -> Vim:
@@ -298,6 +311,14 @@ def _refuse_reserved(connection: DatabaseConnection, name: Any, project: str) ->
     if user := reserved_by(connection, name, project):
         raise Conflict(
             f"VNF instance {user}, which is being instantiated, will be registered as {name!r}. Choose another name."
+        )
+
+
+def _check_size(document: dict[str, Any]) -> None:
+    """All of a project's are listed at once, and each is read whenever it is used."""
+    if len(msgspec.json.encode(document)) > LARGEST_VIM:
+        raise BadRequest(
+            f"The VIM is larger than {LARGEST_VIM >> 10} KiB in all. Give less in interfaceInfo, accessInfo, extra."
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Select, bindparam, select
+from sqlalchemy import Connection, Select, bindparam, func, select
 from sqlalchemy.exc import IntegrityError
 
 from slipway.model.access import DEFAULT_PROJECT
@@ -51,6 +51,10 @@ def get_by_name(connection: Connection, name_or_id: str, project: str | None = N
 def id_by_name(connection: Connection, name: str, project: str) -> str | None:
     vim_id: str | None = connection.scalar(select(vims.c.id).where(vims.c.name == name, vims.c.project == project))
     return vim_id
+
+
+def count(connection: Connection, project: str) -> int:
+    return connection.scalar(select(func.count()).select_from(vims).where(vims.c.project == project)) or 0
 
 
 def hold(connection: Connection, vim_id: str) -> None:
