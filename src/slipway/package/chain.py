@@ -1,7 +1,8 @@
 """Whether a signer's certificate leads to one that the operator trusts.
 
 An explicit walk, because the usual verifiers are made for TLS servers and want a host name. A path is: dates in force,
-every issuer a CA that may sign certificates and allows the length, every signature SHA-256 or stronger.
+every issuer a CA that may sign certificates and allows the length, every signature SHA-256 or stronger, and no
+certificate on it is for other purposes only.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TypeVar
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from slipway.package.certificate import MALFORMED, name_of
 
@@ -28,6 +30,9 @@ _UNDERSTOOD = (
     x509.AuthorityKeyIdentifier,
     x509.CertificatePolicies,
     x509.SubjectAlternativeName,
+)
+_SIGNS_DOCUMENTS = frozenset(
+    {ExtendedKeyUsageOID.CODE_SIGNING, ExtendedKeyUsageOID.EMAIL_PROTECTION, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}
 )
 
 
@@ -47,6 +52,17 @@ def _fault_of_signer(signer: x509.Certificate) -> str | None:
     usage = _extension(signer, x509.KeyUsage)
     if usage is not None and not (usage.digital_signature or usage.content_commitment):
         return f"{name_of(signer)} may not sign documents (key usage)"
+    return _fault_of_purpose(signer)
+
+
+def _fault_of_purpose(certificate: x509.Certificate) -> str | None:
+    """A CA issues for many purposes: who has a certificate for a web server must not sign packages with it."""
+    purposes = _extension(certificate, x509.ExtendedKeyUsage)
+    if purposes is not None and _SIGNS_DOCUMENTS.isdisjoint(purposes):
+        return (
+            f"{name_of(certificate)} may not sign packages: its extended key usage has none of "
+            "codeSigning, emailProtection, anyExtendedKeyUsage"
+        )
     return None
 
 
@@ -104,7 +120,7 @@ def _fault_of_ca(certificate: x509.Certificate, below: int) -> str | None:
     usage = _extension(certificate, x509.KeyUsage)
     if usage is not None and not usage.key_cert_sign:
         return f"{name_of(certificate)} may not sign certificates (key usage)"
-    return None
+    return _fault_of_purpose(certificate)
 
 
 def _extension(certificate: x509.Certificate, kind: type[T]) -> T | None:

@@ -47,6 +47,7 @@ def identity(
     ca: bool = False,
     path_length: int | None = None,
     days: tuple[int, int] = (-1, 30),
+    extensions: tuple[x509.ExtensionType, ...] = (),
 ) -> Identity:
     """A certificate by `issuer`, or by itself."""
     key = key or ec.generate_private_key(ec.SECP256R1())
@@ -62,6 +63,8 @@ def identity(
         .not_valid_after(now + timedelta(days=days[1]))
         .add_extension(x509.BasicConstraints(ca=ca, path_length=path_length), critical=True)
     )
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical=True)
     return Identity(builder.sign(issuer.key if issuer else key, hashes.SHA256()), key)
 
 

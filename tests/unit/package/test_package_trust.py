@@ -16,7 +16,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from slipway.model.errors import PackageError
 from slipway.package.reader import Package, read_package
@@ -330,3 +330,42 @@ def test_a_digest_that_another_block_contradicts_is_refused(signer: Identity, ro
     manifest = manifest_of({"sample.yaml": files["sample.yaml"], SCRIPT: good}) + block(SCRIPT, EVIL).encode()
     refusal({**files, "sample.mf": manifest + cms(manifest, signer)}, tmp_path, root)
     assert hashlib.sha512(good).hexdigest() in manifest.decode()
+
+
+def key_usage(**may: bool) -> x509.KeyUsage:
+    names = ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
+    more = ("key_cert_sign", "crl_sign", "encipher_only", "decipher_only")
+    return x509.KeyUsage(**{name: may.get(name, False) for name in (*names, *more)})
+
+
+SERVER = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
+
+
+@pytest.mark.parametrize(
+    ("extension", "why"),
+    [
+        (SERVER, "extended key usage has none of codeSigning"),
+        (key_usage(key_encipherment=True), "may not sign documents"),
+    ],
+)
+def test_a_certificate_for_something_else_signs_no_package_though_its_ca_is_trusted(
+    root: Identity, extension: x509.ExtensionType, why: str, tmp_path: Path
+) -> None:
+    server = identity("Web server", root, extensions=(extension,))
+    for files in (with_metadata(server), signed_whole(server)):
+        assert why in refusal(files, tmp_path, root).detail
+
+
+def test_a_ca_for_servers_vouches_for_no_signer(root: Identity, tmp_path: Path) -> None:
+    ca = identity("Servers' CA", root, ca=True, extensions=(SERVER,))
+    refused = refusal(signed_whole(identity("Provider", ca), ca), tmp_path, root)
+    assert "Servers' CA may not sign packages" in refused.detail
+
+
+@pytest.mark.parametrize("purpose", ["CODE_SIGNING", "EMAIL_PROTECTION", "ANY_EXTENDED_KEY_USAGE"])
+def test_a_certificate_for_signing_signs_packages(root: Identity, purpose: str, tmp_path: Path) -> None:
+    purposes = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, getattr(ExtendedKeyUsageOID, purpose)])
+    provider = identity("Provider", root, extensions=(purposes, key_usage(content_commitment=True)))
+    signature = read(with_metadata(provider), tmp_path, root).signature
+    assert signature is not None
+    assert signature.trusted
