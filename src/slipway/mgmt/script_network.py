@@ -12,26 +12,38 @@ import contextlib
 import os
 import subprocess
 from collections.abc import AsyncIterator, Mapping
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import Path
 
 from slipway.model.errors import StepError
+from slipway.outside.addresses import LOCAL_NAT64, METADATA, NAT64
 
 ADDRESSES = "198.51.100.0/24"  # a network for documentation: no machine has such an address
 OWN, ROUTER, RESOLVER = "198.51.100.100", "198.51.100.2", "198.51.100.3"
 ADDRESSES_6 = "fd00::/64"  # slirp4netns has no other
 OWN_6, ROUTER_6 = "fd00::100", "fd00::2"
-DENIED = (
-    "127.0.0.0/8",
-    "169.254.0.0/16",  # metadata of AWS, Azure, Google, OpenStack: 169.254.169.254
-    "100.100.100.200",  # of Alibaba
-    "192.0.0.192",  # of Oracle
-    ADDRESSES,
-)
+
+
+def _behind_nat64(network: IPv4Network) -> str:
+    """Where a translator of the host's network would send packets on to `network`."""
+    first = int(NAT64.network_address) | int(network.network_address)
+    return str(IPv6Network((first, 96 + network.prefixlen)))
+
+
+# One network must not lie in another: nft refuses such a set.
+_NO_CLOUD = ("127.0.0.0/8", "169.254.0.0/16", *sorted(str(one) for one in METADATA if isinstance(one, IPv4Address)))
+_WIDER_6 = ("fd00:ec2::/32", "fd20:ce::/64")  # the networks of AWS and Google around their metadata addresses
+DENIED = (*_NO_CLOUD, ADDRESSES)
 DENIED_6 = (
     "::1",
-    "fd00:ec2::/32",  # metadata of AWS: fd00:ec2::254
-    "fd20:ce::/64",  # of Google
-    "64:ff9b::a9fe:0/112",  # 169.254.0.0/16 behind a NAT64
+    *_WIDER_6,
+    *sorted(
+        str(one)
+        for one in METADATA
+        if isinstance(one, IPv6Address) and not any(one in IPv6Network(wider) for wider in _WIDER_6)
+    ),
+    *(_behind_nat64(IPv4Network(network)) for network in _NO_CLOUD),
+    str(LOCAL_NAT64),
     ADDRESSES_6,
 )
 LONGEST = 10.0  # seconds until it is there

@@ -10,7 +10,8 @@ from slipway.model.errors import SettingsError
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-# Where clouds tell a machine its secrets. Most are link-local, and refused as such; these are not.
+# Where clouds tell a machine its secrets. Most are link-local, and refused as such; these are not. Scripts of packages
+# are kept from them, too (mgmt/script_network.py).
 METADATA = frozenset(
     ip_address(text)
     for text in (
@@ -22,13 +23,14 @@ METADATA = frozenset(
         "fd00:c1::a9fe:a9fe",
     )
 )
+NAT64 = IPv6Network("64:ff9b::/96")
+LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")  # what is embedded can't be known
 NOWHERE = (
     ip_network("0.0.0.0/8"),  # this host on this network: Linux takes 0.0.0.0 for itself
     ip_network("192.0.0.0/24"),  # the IETF's own
     ip_network("fec0::/10"),  # site-local, given up long ago
-    ip_network("64:ff9b:1::/48"),  # local translation: what is embedded can't be known
+    LOCAL_NAT64,
 )
-_NAT64 = ip_network("64:ff9b::/96")
 _COMPATIBLE = ip_network("::/96")
 
 
@@ -97,7 +99,7 @@ def _meant(address: Address) -> Iterator[Address]:
         yield address.sixtofour
     elif address.teredo is not None:
         yield from address.teredo
-    elif address in _NAT64 or (address in _COMPATIBLE and int(address) > 1):
+    elif address in NAT64 or (address in _COMPATIBLE and int(address) > 1):
         yield last
     else:
         yield address

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from ipaddress import ip_address, ip_network
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +14,9 @@ import pytest
 
 from slipway.mgmt.bubblewrap import Confined, Pipes, bwrap_arguments
 from slipway.mgmt.cgroup import lives, make_cgroup, possible_parents, remove, remove_stale_cgroups
-from slipway.mgmt.script_network import FILTER, addresses, resolv_conf
+from slipway.mgmt.script_network import DENIED, DENIED_6, FILTER, addresses, resolv_conf
 from slipway.mgmt.walls import fault_of
+from slipway.outside.addresses import METADATA
 
 NAMESPACE = Path("/proc/self/ns/pid").stat().st_ino
 
@@ -162,3 +165,20 @@ def test_what_another_pid_namespace_made_is_not_judged() -> None:
     assert not lives(f"slipway-script-{NAMESPACE}-{dead}-x")
     assert lives(f"slipway-script-{NAMESPACE + 1}-{dead}-x")
     assert lives(f"slipway-script-{dead}-x")
+
+
+METADATA_BEHIND_NAT64 = ("64:ff9b::a9fe:a9fe", "64:ff9b::a83f:8110", "64:ff9b::6464:64c8", "64:ff9b::c000:c0")
+
+
+@pytest.mark.parametrize(
+    "address", [*map(str, sorted(METADATA, key=int)), "169.254.169.254", *METADATA_BEHIND_NAT64, "64:ff9b:1::a9fe:a9fe"]
+)
+def test_a_script_reaches_no_metadata_of_a_cloud(address: str) -> None:
+    denied = DENIED_6 if ":" in address else DENIED
+    assert any(ip_address(address) in ip_network(network) for network in denied)
+    assert all(network in FILTER for network in denied)
+
+
+@pytest.mark.parametrize("denied", [DENIED, DENIED_6])
+def test_no_denied_network_lies_in_another_which_nft_refuses(denied: tuple[str, ...]) -> None:
+    assert not [pair for pair in combinations(map(ip_network, denied), 2) if pair[0].overlaps(pair[1])]
