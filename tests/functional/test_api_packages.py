@@ -93,6 +93,7 @@ async def test_a_broken_package_says_what_is_wrong_and_can_be_sent_again(world: 
 
 async def test_secrets_in_user_defined_data_are_stored_encrypted_and_shown_to_nobody(world: World) -> None:
     data = {"owner": "me", "login": {"user": "u", "password": "canary-1"}, "api_token": "canary-2"}
+    data["database"] = "postgres://u:canary-5@h/db"
     created = await world.call("POST", PACKAGES, 201, json={"userDefinedData": data})
     where = f"{PACKAGES}/{created.json()['id']}"
     patch = {"userDefinedData": {"sshPassword": "canary-3", "login": {"password": "canary-4"}, "room": 1}}
@@ -105,7 +106,7 @@ async def test_secrets_in_user_defined_data_are_stored_encrypted_and_shown_to_no
     for text in (created.text, patched.text, shown.text, listed.text, stored):
         assert "canary" not in text
         assert "$secret" not in text or text == stored
-    assert ciphertexts == 3  # what was replaced is gone
+    assert ciphertexts == 4  # what was replaced is gone
     await world.call("PATCH", where, 400, json={"userDefinedData": {"a": {"$secret": "x"}}})
     await world.call("DELETE", where, 204)
     assert (await world.services.database.read(everything_stored))[1] == 0

@@ -136,7 +136,8 @@ class Lcm:
     def _create(self, connection: Connection, request: CreateRequest, project: str) -> Instance:
         descriptor = packages.usable(connection, request.vnfd_id, hold=True, project=project)
         instance_id = str(uuid.uuid4())
-        metadata = self._vault.hide(connection, instance_id, request.metadata, self._secret_names)
+        given = {"metadata": request.metadata}
+        metadata = self._vault.hide(connection, instance_id, given, self._secret_names)["metadata"]
         instance = Instance(
             vnf=VnfInstance(
                 id=instance_id,

@@ -215,7 +215,7 @@ class Onboarding:
 
     def _create(self, connection: Connection, package: VnfPackage, project: str) -> VnfPackage:
         self._project_limits.for_one_more_package(connection, project)
-        hidden = self._vault.hide(connection, package.id, package.user_defined_data, self._secret_names)
+        hidden = self._hidden(connection, package.id, package.user_defined_data)
         created = replace(package, user_defined_data=bounded(merge_patch({}, hidden), "userDefinedData"))
         packages.insert(connection, created, project=project)
         return created
@@ -228,10 +228,15 @@ class Onboarding:
         user_defined_data: dict[str, Any] | UnsetType | None,
     ) -> dict[str, Any] | UnsetType | None:
         if isinstance(user_defined_data, dict):
-            user_defined_data = self._vault.hide(connection, package_id, user_defined_data, self._secret_names)
+            user_defined_data = self._hidden(connection, package_id, user_defined_data)
         stored = records.modify(connection, package_id, operational_state, user_defined_data)
         self._vault.forget_unused(connection, package_id, stored.user_defined_data)
         return user_defined_data
+
+    def _hidden(self, connection: Connection, package_id: str, user_defined_data: dict[str, Any]) -> dict[str, Any]:
+        document = {"userDefinedData": user_defined_data}
+        hidden: dict[str, dict[str, Any]] = self._vault.hide(connection, package_id, document, self._secret_names)
+        return hidden["userDefinedData"]
 
     def _delete(self, connection: Connection, package_id: str) -> None:
         records.delete(connection, package_id, self._incoming)

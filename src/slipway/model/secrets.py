@@ -1,7 +1,8 @@
 """Which values are secret, and what stands in their place.
 
 A document never holds a secret, only a reference to it: `{"$secret": "<id>"}`. What is secret is decided here, by the
-place in the document and the name of the key; `store/secrets.py` keeps the values.
+place in the document and the name of the key, or because it is a URL with a password; `store/secrets.py` keeps the
+values.
 """
 
 from __future__ import annotations
@@ -18,13 +19,18 @@ REFERENCE = "$secret"
 Path = tuple[str | int, ...]
 
 # Keys of a mapping, written in any of `ssh_password`, `sshPassword`, `ssh-password`. A leading * stands for any prefix.
+# A plural and a number at the end (`tokens`, `password_1`) are meant, too.
 SECRET_NAMES = (
-    "*password", "*passwd", "*passphrase", "pwd",
-    "*secret", "*token",
-    "*private_key", "*ssh_key", "*api_key", "*access_key", "*certificate_key", "*ssl_key", "*tls_key", "*client_key",
-    "*client_key_data", "*encryption_key", "*kubeconfig", "*credential", "*credentials", "auth_cred",
+    "*password", "*passwd", "*passphrase", "*passcode",
+    "*secret", "*secret_key", "*token", "authorization", "proxy_authorization",
+    "*private_key", "*private_key_pem", "*client_key_pem",
+    "*ssh_key", "*api_key", "*access_key", "*certificate_key", "*ssl_key", "*tls_key", "*client_key",
+    "*client_key_data", "*encryption_key", "*kubeconfig", "*credential", "auth_cred",
     "http_proxy", "https_proxy",  # a proxy's address may hold a password
 )  # fmt: skip
+
+# Too short for a prefix (`bypass`): these are secret as the last word of a name, as in `db_pass` or `dbPass`.
+SECRET_WORDS = frozenset({"pass", "pwd", "pw"})
 
 # The only keys of an `accessInfo` that may be shown. All others are hidden: a driver may bring keys unknown here.
 HARMLESS_ACCESS_KEYS = (
@@ -36,6 +42,14 @@ HARMLESS_ACCESS_KEYS = (
 )  # fmt: skip
 
 _ACCESS_INFO = "accessinfo"
+
+# Attributes whose content is up to the sender: what is text may be replaced by a reference, wherever it stands in them.
+FREE_FORM = frozenset({
+    "additionalParams", "metadata", "extensions", "vnfConfigurableProperties", "vnfcConfigurableProperties",
+    "userDefinedData", "interfaceInfo", "accessInfo", "extra",
+})  # fmt: skip
+
+_URL_WITH_PASSWORD = re.compile(r"\s*[a-z][a-z0-9+.:-]{0,60}://[^/?#\s:]*:[^/?#\s]+@", re.IGNORECASE)
 
 
 def reference(secret_id: str) -> dict[str, str]:
@@ -107,7 +121,7 @@ def replace_references(document: Any, value_of: Callable[[str], Any]) -> Any:
 
 
 class Names:
-    """Names written as SECRET_NAMES are; keys are looked for in whichever spelling."""
+    """Names written as SECRET_NAMES are; keys are looked for in whichever spelling, and as they stand."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         patterns = tuple(patterns)
@@ -119,9 +133,21 @@ class Names:
         return plain in self._whole or plain.endswith(self._endings)
 
 
+class _SecretNames(Names):
+    """Many of a kind, and numbered ones, are as secret as one."""
+
+    def __contains__(self, key: object) -> bool:
+        unnumbered = str(key).rstrip("0123456789_-. ")
+        if _last_word(unnumbered) in SECRET_WORDS:
+            return True
+        return any(
+            super(_SecretNames, self).__contains__(one) for one in (key, unnumbered, unnumbered.removesuffix("s"))
+        )
+
+
 @lru_cache
 def _known_names(more: tuple[str, ...]) -> Names:
-    return Names((*SECRET_NAMES, *more))
+    return _SecretNames((*SECRET_NAMES, *more))
 
 
 class _Search:
@@ -137,6 +163,8 @@ class _Search:
             return {key: self._entry(key, item, (*path, key), in_access_info) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return type(value)(self.within(item, (*path, position)) for position, item in enumerate(value))
+        if isinstance(value, str) and _URL_WITH_PASSWORD.match(value) and not FREE_FORM.isdisjoint(path):
+            return self._replacement(path, value)
         return value
 
     def _entry(self, key: str, value: Any, path: Path, in_access_info: bool) -> Any:
@@ -150,6 +178,11 @@ class _Search:
 def _plain(name: str) -> str:
     """`ssh_password`, `sshPassword` and `ssh-password` are one name."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _last_word(name: str) -> str:
+    """`pass` of `db_pass`, `dbPass` and `pass`, but not of `bypass`."""
+    return re.split(r"[^a-z0-9]", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())[-1]
 
 
 _HARMLESS = frozenset(_plain(name) for name in HARMLESS_ACCESS_KEYS)

@@ -29,13 +29,20 @@ JSON = st.recursive(
     "name",
     ["password", "Passwd", "ssh_password", "sshPassword", "ssh-password", "client_secret", "clientSecret", "token",
      "bearer_token", "privateKey", "ssh_private_key", "kubeconfig", "certificate_key", "sslKey", "passphrase",
-     "API-KEY"],
+     "API-KEY", "secretKey", "aws_secret_key", "secrets", "tokens", "passwords", "password_1", "token2", "passwords-3",
+     "pass", "db_pass", "dbPass", "pw", "root_pw", "pwd", "adminPwd", "passcode", "authorization", "Authorization",
+     "credentials", "certificate_private_key_pem", "private_keys", "tlsKey1"],
 )  # fmt: skip
 def test_a_secret_is_known_by_its_name_however_it_is_spelled(name: str) -> None:
     assert find_secrets({"additionalParams": {"nodes": [{name: "x"}]}}) == (("additionalParams", "nodes", 0, name),)
 
 
-@pytest.mark.parametrize("name", ["username", "key_name", "passwords_file", "token_url", "ssl_ca_cert", "secret_paths"])
+@pytest.mark.parametrize(
+    "name",
+    ["username", "key_name", "passwords_file", "token_url", "ssl_ca_cert", "secret_paths", "oidc_token_url",
+     "password_policy", "ssh_cp_name", "bypass", "compass", "lowpass", "passed", "pwm", "authorization_mode",
+     "public_key", "public_key_pem", "1", "s", ""],
+)  # fmt: skip
 def test_other_names_are_left_alone(name: str) -> None:
     assert find_secrets({"additionalParams": {name: "x"}}) == ()
 
@@ -49,6 +56,7 @@ def test_in_access_info_all_but_the_known_harmless_keys_are_secret() -> None:
 def test_a_setting_adds_names_whole_or_by_their_end() -> None:
     document = {"pin": "1", "shopping": "2", "door_pin": "3"}
     assert find_secrets(document, ["pin"]) == (("pin",),)
+    assert find_secrets({"pin_1": "1", "pins": "2", "pinned": "3"}, ["pin"]) == (("pin_1",), ("pins",))
     assert find_secrets(document, ["*pin"]) == (("pin",), ("door_pin",))
 
 
@@ -60,6 +68,27 @@ def test_a_secret_that_is_not_text_goes_as_a_whole() -> None:
 def test_flags_absent_values_and_references_stay() -> None:
     document = {"create_admin_token": True, "password": None, "token": reference("1")}
     assert replace_secrets(document, lambda path, value: "hidden") == document
+
+
+@pytest.mark.parametrize("place", ["additionalParams", "metadata", "userDefinedData", "extensions"])
+@pytest.mark.parametrize(
+    "url", ["postgres://u:pw@h/db", "HTTPS://u:p%40@h", "amqp://:pw@h", "jdbc:mysql://u:a@b@h", " redis://u:pw@[::1]:1"]
+)
+def test_a_url_with_a_password_is_a_secret_under_any_name(place: str, url: str) -> None:
+    assert find_secrets({place: {"a": {"b": url}, "c": ["x", url]}}) == ((place, "a", "b"), (place, "c", 1))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["https://h:8443/p", "https://user@h/p", "https://h/a:b@c", "https://h?x=a:b@c", "u:pw@h", "see http://a and b:c@d",
+     "http://[::1]:80/", "a" * 100 + "://u:pw@h"],
+)  # fmt: skip
+def test_other_text_is_left_alone(text: str) -> None:
+    assert find_secrets({"metadata": {"a": text}}) == ()
+
+
+def test_an_attribute_that_is_text_stays_text() -> None:
+    assert find_secrets({"vnfInstanceName": "https://u:pw@h", "metadata": {}}) == ()
 
 
 def test_redaction_leaves_references_out_of_mappings_and_lists() -> None:
