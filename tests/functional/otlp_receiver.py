@@ -63,4 +63,9 @@ class Receiver:
 
 def attributes(told: Any) -> dict[str, Any]:
     """Of a span, an event or a resource, as a dictionary."""
-    return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in told.attributes}
+    return {one.key: _plain(one.value) for one in told.attributes}
+
+
+def _plain(value: Any) -> Any:
+    kind = value.WhichOneof("value")
+    return [_plain(one) for one in value.array_value.values] if kind == "array_value" else getattr(value, kind)

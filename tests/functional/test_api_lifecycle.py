@@ -130,7 +130,7 @@ async def test_what_runs_is_what_was_shown(world: World, action: str, body: dict
     path = f"/slipway/v1/operations/{operation['id']}/steps"
     progress = (await world.call("GET", path, 200)).json()
     assert progress["operationState"] == "COMPLETED"
-    ran = [{name: step[name] for name in ("id", "action", "node", "after", "effects")} for step in progress["steps"]]
+    ran = [{name: step[name] for name in ("id", "action", "nodes", "after", "effects")} for step in progress["steps"]]
     assert ran == plan["steps"]
     journal = await world.services.database.read(steps.journal, operation["id"])
     assert [(record.id, record.args) for record in journal] == [(step.id, step.args) for step in whole.steps]

@@ -14,16 +14,16 @@ from slipway.model.requests import ChangePackageRequest, HealRequest
 from slipway.vim.simulated.rules import Rule, RuleKind
 from tests.drivers.stack import StackDriver
 from tests.functional.cluster_rig import CLUSTER, FORCEFUL, ClusterRig, back, cluster_rig, instantiate, out
-from tests.functional.next_package import onboard_next
+from tests.functional.next_package import NEXT_ID, onboard_next
 from tests.functional.rig import settings_in
 
-OLD, NEW, NEXT = "1.33.13", "1.34.4", "next"
+OLD, NEW = "1.33.13", "1.34.4"
 
 
 @pytest.fixture
 async def rig(tmp_path: Path) -> AsyncIterator[ClusterRig]:
     async with cluster_rig(settings_in(tmp_path / "data"), simulated=StackDriver) as rig:
-        await onboard_next(rig.rig, CLUSTER, tmp_path, NEXT, image=NEW)
+        await onboard_next(rig.rig, CLUSTER, tmp_path, NEXT_ID, image=NEW)
         yield rig
 
 
@@ -60,7 +60,7 @@ async def test_a_cluster_of_three_masters_lives_its_whole_life(rig: ClusterRig) 
     assert ended(healed[f"ready {first.nodes[0]}"]) <= began(healed[f"leave etcd {second.nodes[0]}"]) <= began(second)
     await rig.check(instance_id)
 
-    await rig.completed(OperationType.CHANGE_VNFPKG, instance_id, ChangePackageRequest(vnfd_id=NEXT))
+    await rig.completed(OperationType.CHANGE_VNFPKG, instance_id, ChangePackageRequest(vnfd_id=NEXT_ID))
     await rig.check(instance_id)
     await rig.completed(OperationType.HEAL, instance_id, HealRequest())
     await rig.check(instance_id)

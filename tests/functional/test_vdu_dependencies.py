@@ -41,7 +41,7 @@ async def times(world: World, operation_id: str, word: str) -> dict[str, tuple[d
     answer = await world.call("GET", f"/slipway/v1/operations/{operation_id}/steps", 200)
     steps: list[dict[str, Any]] = answer.json()["steps"]
     return {
-        one["node"]: (datetime.fromisoformat(one["startedAt"]), datetime.fromisoformat(one["endedAt"]))
+        one["nodes"][0]: (datetime.fromisoformat(one["startedAt"]), datetime.fromisoformat(one["endedAt"]))
         for one in steps
         if one["id"].startswith(f"{word} machine")
     }

