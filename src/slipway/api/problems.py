@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, InternalServerException
+from sqlalchemy.exc import InterfaceError, OperationalError
 
 from slipway.model.errors import ProblemDetails, RangeNotSatisfiable, RequestError, VimError
 from slipway.store.rounds import DATABASE_AWAY
@@ -39,7 +41,7 @@ def problem_of(error: Exception, path: str, method: str) -> tuple[ProblemDetails
         return ProblemDetails(status=502, title="The VIM refused", detail=error.detail), {}
     if isinstance(error, HTTPException) and error.status_code < 500:
         return _of_routing(error, path, method)
-    if isinstance(error, DATABASE_AWAY):
+    if isinstance(error, DATABASE_AWAY) and not _is_wrong_statement(error):
         log.warning("%s %s: the database does not answer: %s", method, path, error.orig)
         detail = "The database does not answer. Repeat the request in a moment."
         return ProblemDetails(status=503, title="Service Unavailable", detail=detail), {"Retry-After": "2"}
@@ -76,6 +78,13 @@ def _headers(error: RequestError) -> dict[str, str]:
     if isinstance(error, RangeNotSatisfiable):
         return {"Content-Range": f"bytes */{error.size}"}
     return {}
+
+
+def _is_wrong_statement(error: OperationalError | InterfaceError) -> bool:
+    """SQLite has one class of error for all; repeating what it does not understand or take helps nobody."""
+    return (
+        isinstance(error.orig, sqlite3.Error) and getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_ERROR
+    )
 
 
 def _is_disconnect(error: Exception) -> bool:

@@ -31,6 +31,7 @@ _ORDER: dict[Operator, Callable[[Any, Any], Any]] = {
 }
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?", re.ASCII)
 _BOOLEANS = {"true": True, "false": False}
+MOST_TEXTS = 200  # that one cont looks for: each is an OR, and SQLite takes no more than 1000 of those
 
 
 class position(FunctionElement[int]):
@@ -113,6 +114,10 @@ class Comparison(msgspec.Struct, frozen=True):
     def _text(self, text: ColumnElement[Any]) -> Truth:
         values = _bound(self.values, Text())
         if self.operator is Operator.CONT:
+            if len(values) > MOST_TEXTS:
+                raise BadRequest(
+                    f"{self.place}: {len(values)} values are too many; at most {MOST_TEXTS} are looked for."
+                )
             return or_(*(position(text, value) > 0 for value in values))
         return self._ordered(by_code_point(text) if self.operator in _ORDER else text, values)
 
@@ -127,7 +132,11 @@ class Comparison(msgspec.Struct, frozen=True):
             raise BadRequest(
                 f"{self.place}: this attribute can't be compared by {self.operator}; use eq, neq, in or nin."
             )
-        return or_(*(found == value for value in values))
+        if len(values) == 1:
+            return found == values[0]
+        kinds = {type(value.type): value.type for value in values}
+        # By type: in one list PostgreSQL would take whole numbers for floating ones, which are not exact.
+        return or_(*(found.in_([value for value in values if type(value.type) is kind]) for kind in kinds))
 
     def _moments(self) -> list[datetime]:
         return self._read(_moment, "a date and time such as 2024-05-01T12:00:00Z")

@@ -229,9 +229,22 @@ def test_times_booleans_and_columns(database: Database, text: str, expected: str
     assert "".join(msgspec.json.decode(item)["id"] for item in page.items) == expected
 
 
+@pytest.mark.parametrize(("operator", "expected"), [("in", "1"), ("nin", "320")])
+@pytest.mark.parametrize("attribute", ["id", "vnfInstanceId", "operationParams/n"])
+def test_as_many_values_as_a_filter_has_room_for(
+    database: Database, operator: str, expected: str, attribute: str
+) -> None:
+    database.write_now(fill_operations)
+    wanted = f"({operator},{attribute},{','.join(['x'] * 700 + ['8', '7.5'] * 200)},1)"
+    page = database.read_now(list_documents, operations_table, parse(wanted))
+    found = "".join(msgspec.json.decode(item)["id"] for item in page.items)
+    assert found == (expected if attribute == "id" else {"in": "", "nin": "3210"}[operator])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (f"(cont,id,{','.join(['x'] * 1000)})", "1000 values are too many; at most 200 are looked for"),
         ("(eq,startTme,x)", "no attribute 'startTme'. Did you mean: startTime"),
         ("(eq,startTime,x)", "'x' is not a date and time such as"),
         ("(eq,startTime,0001-01-01T00:00:00+23:00)", "is not a date and time"),
