@@ -199,6 +199,19 @@ async def test_a_vim_is_named_and_its_secrets_never_shown(v1: Caller) -> None:
     assert asked["vimConnectionInfo"] == [{"id": "a", "vimId": "sim", "accessInfo": {"region": "r"}}]
 
 
+async def test_a_type_that_is_not_the_named_vims_is_refused(v1: Caller) -> None:
+    await v1.world.add_vim()
+    where = {"vimId": "sim", "vimType": "ETSINFV.KUBERNETES.V_1"}
+    instance_id = await v1.create()
+    path = f"{INSTANCES}/{instance_id}"
+    named = {**SIMPLE, "vimConnectionInfo": [{"id": "a", **where}]}
+    refused = await v1.call("POST", f"{path}/instantiate", 400, json=named)
+    assert refused.json()["detail"].startswith("vimConnectionInfo.a.vimType: VIM 'sim' is a SLIPWAY.SIMULATED.V_1")
+    await v1.run(instance_id, "instantiate", SIMPLE)
+    refused = await v1.call("PATCH", path, 400, json={"vimConnectionInfo": [{"id": "vim", **where}]})
+    assert refused.json()["detail"].startswith("vimConnectionInfo.vim.vimType: VIM 'sim' is a SLIPWAY.SIMULATED.V_1")
+
+
 async def test_a_modification(v1: Caller, tmp_path: Path) -> None:
     vim = await v1.world.add_vim()
     instance_id = await v1.create(vnfInstanceName="old", metadata={"a": 1, "b": 2})

@@ -167,6 +167,29 @@ async def test_an_instances_secrets_do_not_go_to_another_registered_vim(world: W
     assert "the stored credentials" in refused.json()["detail"]
 
 
+@pytest.mark.parametrize("said", [{}, {"vimType": "ETSINFV.KUBERNETES.V_1"}])
+async def test_an_instance_stays_on_the_type_of_its_vim(world: World, said: dict[str, str]) -> None:
+    sim = await world.add_vim(name="other")
+    instance_id = await world.create((await world.onboard())["vnfdId"])
+    named = {"vimConnectionInfo": {"vim1": {"vimId": sim["id"]}}}
+    await world.run(instance_id, "instantiate", {"flavourId": "simple", **named})
+    other = await kubernetes(world)
+    body = {"vimConnectionInfo": {"vim1": {"vimId": other["id"], **said}}}
+    refused = await world.call("PATCH", f"{LCM}/vnf_instances/{instance_id}", 400, json=body)
+    assert "and the VNF is on a SLIPWAY.SIMULATED.V_1" in refused.json()["detail"]
+    older = {"vimConnectionInfo": [{"id": "vim1", "vimId": other["id"]}]}
+    await world.call("PATCH", f"/vnflcm/v1/vnf_instances/{instance_id}", 400, json=older)
+
+
+async def test_the_short_name_of_another_type_is_refused_in_v1(world: World) -> None:
+    vim = await kubernetes(world)
+    instance_id = await world.create((await world.onboard())["vnfdId"])
+    where = [{"id": "a", "vimId": vim["id"], "vimType": "openstack"}]
+    body = {"flavourId": "simple", "vimConnectionInfo": where}
+    refused = await world.call("POST", f"/vnflcm/v1/vnf_instances/{instance_id}/instantiate", 400, json=body)
+    assert refused.json()["detail"].startswith("vimConnectionInfo.a.vimType: VIM ")
+
+
 async def test_a_registered_vim_is_not_moved_under_an_instances_own_secrets(world: World) -> None:
     vim = await world.add_vim()
     instance_id = await world.create((await world.onboard())["vnfdId"])

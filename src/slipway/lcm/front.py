@@ -224,7 +224,7 @@ def _new_situation(
 ) -> Situation:
     """A package may be disabled once the operation has begun, but not before."""
     if isinstance(request, ModifyRequest):
-        check_named(connection, request.vim_connection_info, instance.project)
+        check_named(connection, request.vim_connection_info, instance)
     if isinstance(request, ChangePackageRequest | ModifyRequest) and isinstance(request.vnfd_id, str):
         packages.usable(connection, request.vnfd_id, hold=hold, project=instance.project)
     return situation_of(connection, kind, request, instance)

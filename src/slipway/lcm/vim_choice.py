@@ -98,23 +98,32 @@ def check_change(key: str, before: VimConnectionInfo | None, after: VimConnectio
     """BadRequest when an entry of an instance's vimConnectionInfo may not become like this."""
     place = f"vimConnectionInfo.{key}."
     if before is not None:
-        if before.vim_id is not None and before.vim_id == after.vim_id and before.vim_type != after.vim_type:
+        if before.vim_type is not None and before.vim_type != after.vim_type:
             raise BadRequest(f"{place}vimType: the VIM is a {before.vim_type}, and stays one.")
         refuse_moved_secrets(msgspec.to_builtins(before), msgspec.to_builtins(after), place)
     if before != after and after.vim_type in REGISTERED_ONLY:
         _check_registered(after, place)
 
 
-def check_named(connection: DatabaseConnection, patch: object, project: str) -> None:
-    """For a merge patch on vimConnectionInfo: VIMs that it names are the project's own, and of the type it says."""
+def check_named(connection: DatabaseConnection, patch: object, instance: Instance) -> None:
+    """For a merge patch on vimConnectionInfo: VIMs that it names are the project's own, and of the type it says.
+
+    What it says nothing of stays as it is: so another VIM in an entry is one of the entry's type.
+    """
     for key, change in patch.items() if isinstance(patch, dict) else ():
         if isinstance(change, dict) and isinstance(vim_id := change.get("vimId"), str):
             try:
-                vim = vims.get(connection, vim_id, project)
+                vim = vims.get(connection, vim_id, instance.project)
             except NotFound as error:
                 raise Unprocessable(f"vimConnectionInfo.{key}.vimId: {error.detail}") from None
             place = f"vimConnectionInfo.{key}."
             _check_type(vim, change.get("vimType"), place)
+            known = instance.vnf.vim_connection_info.get(key)
+            if known is not None and known.vim_type not in (None, vim.vim_type):
+                raise BadRequest(
+                    f"{place}vimId: VIM {vim.name!r} is a {vim.vim_type}, and the VNF is on a {known.vim_type}; "
+                    "name one of the same type."
+                )
             if vim.vim_type in REGISTERED_ONLY:
                 _check_as_registered({name: change.get(name) for name in PARTS}, place)
 

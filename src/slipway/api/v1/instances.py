@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import ClassVar
 
@@ -19,6 +19,7 @@ from slipway.api.v1 import documents
 from slipway.api.v1.instance_filters import in_the_core
 from slipway.api.v1.listing import Documents, TranslatedListing
 from slipway.api.v1.requests import OPERATIONS, CreateVnfRequest, VnfInfoModificationRequest
+from slipway.api.v1.vim_connections import VimConnection, check_type
 from slipway.api.v2.instances import Instances as InstancesOfV2
 from slipway.model.errors import BadRequest, NotFound, RequestError, Unprocessable
 from slipway.model.instance import Instance
@@ -72,7 +73,10 @@ class Instances(InstancesOfV2):
         body = self.bodies[kind]
 
         async def begin(request: AnyRequest) -> ASGIResponse:
-            return await self._begin(request, kind, (await body.read(request)).translated(), None)
+            asked = await body.read(request)
+            if named := [one for one in getattr(asked, "vim_connection_info", None) or () if one.vim_id]:
+                await self._database.read(_check_types, named, request.path_params["id"])
+            return await self._begin(request, kind, asked.translated(), None)
 
         return begin
 
@@ -109,6 +113,13 @@ def _modification(connection: Connection, body: VnfInfoModificationRequest, inst
             return vims.get_by_name(connection, vim_id, project)
 
     return body.translated(vnfd_of, vim_of)
+
+
+def _check_types(connection: Connection, named: Sequence[VimConnection], instance_id: str) -> None:
+    project = instances.get(connection, instance_id).project
+    for one in named:
+        with _named(f"vimConnectionInfo.{one.id}.vimId"):
+            check_type(one, vims.get_by_name(connection, one.vim_id or "", project))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from slipway.api.v1.connectivity import ExtManagedVirtualLinkData, ExtVirtualLinkData, to_links
 from slipway.api.v1.loose import Loose
-from slipway.api.v1.vim_connections import VIM_TYPES, VimConnection, to_map
+from slipway.api.v1.vim_connections import VIM_TYPES, VimConnection, check_type, to_map
 from slipway.model import requests as core
 from slipway.model.errors import BadRequest
 from slipway.model.operation import CancelMode, OperationType
@@ -182,6 +182,7 @@ def _changes(one: VimConnection, vim_of: Callable[[str], Vim]) -> dict[str, Any]
     del changes["id"]
     if one.vim_id:
         vim = vim_of(one.vim_id)
+        check_type(one, vim)
         return changes | {"vimId": vim.id, "vimType": vim.vim_type}
     return changes | ({"vimType": VIM_TYPES.get(one.vim_type, one.vim_type)} if one.vim_type else {})
 

@@ -8,9 +8,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from slipway.api.v1.loose import Loose
+from slipway.model.errors import BadRequest
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.requests import Name
-from slipway.model.vim import KUBERNETES
+from slipway.model.vim import KUBERNETES, Vim
 
 # The short names that v1 requests use, and what they stand for.
 VIM_TYPES = {"openstack": "ETSINFV.OPENSTACK_KEYSTONE.V_3", "kubernetes": KUBERNETES}
@@ -33,6 +34,19 @@ class VimConnection(Loose, frozen=True, kw_only=True):
 def to_map(connections: Iterable[VimConnection]) -> dict[str, VimConnectionInfo]:
     """For requests that say where a VNF is to be."""
     return {one.id: _info(one) for one in connections if not one.names_no_vim}
+
+
+def check_type(one: VimConnection, vim: Vim) -> None:
+    """BadRequest when the type beside a vimId is not that of the VIM.
+
+    v1 wants a type and has short names for two; a VIM of any other type goes by either of them.
+    """
+    if not one.vim_type or (one.vim_type in VIM_TYPES and vim.vim_type not in VIM_TYPES.values()):
+        return
+    if VIM_TYPES.get(one.vim_type, one.vim_type) != vim.vim_type:
+        raise BadRequest(
+            f"vimConnectionInfo.{one.id}.vimType: VIM {vim.name!r} is a {vim.vim_type}, not {one.vim_type}."
+        )
 
 
 def to_list(connections: dict[str, Any]) -> list[dict[str, Any]]:
