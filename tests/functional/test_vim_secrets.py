@@ -181,6 +181,15 @@ async def test_an_instance_stays_on_the_type_of_its_vim(world: World, said: dict
     await world.call("PATCH", f"/vnflcm/v1/vnf_instances/{instance_id}", 400, json=older)
 
 
+async def test_a_connection_named_like_a_secret_is_refused(world: World) -> None:
+    vim = await world.add_vim()
+    instance_id = await world.create((await world.onboard())["vnfdId"])
+    body = {"flavourId": "simple", "vimConnectionInfo": {"token": {"vimId": vim["id"]}}}
+    refused = await world.call("POST", f"{LCM}/vnf_instances/{instance_id}/instantiate", 400, json=body)
+    assert refused.json()["detail"].startswith("vimConnectionInfo[...]")
+    assert "named like a secret" in refused.json()["detail"]
+
+
 async def test_the_short_name_of_another_type_is_refused_in_v1(world: World) -> None:
     vim = await kubernetes(world)
     instance_id = await world.create((await world.onboard())["vnfdId"])

@@ -20,7 +20,7 @@ from slipway.lcm.vim_names import name_in
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.clock import utcnow
-from slipway.model.errors import Conflict, PreconditionFailed
+from slipway.model.errors import BadRequest, Conflict, PreconditionFailed
 from slipway.model.instance import Instance, InstantiationState, VimConnectionInfo, VnfInstance
 from slipway.model.merge import bounded, merge_patch
 from slipway.model.operation import CancelMode, Operation, OperationType, State
@@ -201,7 +201,11 @@ class Lcm:
     def _hidden(self, connection: Connection, kind: OperationType, instance_id: str, request: AnyRequest) -> AnyRequest:
         """The request with references where its secrets were."""
         document = self._vault.hide(connection, instance_id, msgspec.to_builtins(request), self._secret_names)
-        hidden: AnyRequest = msgspec.convert(document, OPERATIONS[kind].request)
+        try:
+            hidden: AnyRequest = msgspec.convert(document, OPERATIONS[kind].request)
+        except msgspec.ValidationError as error:  # a key that the caller chose, such as that of a vimConnectionInfo
+            place = str(error).rpartition("`$.")[2].rstrip("`")
+            raise BadRequest(f"{place}: a key there is named like a secret ('token', ...); choose another.") from None
         return hidden
 
     def _vim(
