@@ -10,10 +10,10 @@ Nothing is tried twice in here, for only the step knows what may be: a temporary
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 
@@ -23,17 +23,27 @@ from slipway.kube.discovery import Discovery
 from slipway.kube.failure import KubeError
 from slipway.kube.seam import Object, Objects, PatchKind
 from slipway.model.errors import OutsideError
+from slipway.model.json_size import has_more_values
 from slipway.outside.guard import Guard
 from slipway.outside.handshake import closed_if_cancelled
 
 if TYPE_CHECKING:
     import httpx
 
+T = TypeVar("T")
+
 TIMEOUT = 30.0  # seconds for one call, from its turn to the last byte
 AT_ONCE = 8  # calls; others wait for their turn
 LARGEST = 32 << 20  # bytes of one answer
+LARGEST_GUARDED = 4 << 20  # of a cluster that somebody registered: it may say anything
+MOST_VALUES = 4_000_000  # of one answer, keys included
+MOST_VALUES_GUARDED = 250_000
+MOST_NAMES = 10_000
+DECODED_AT_ONCE = 1 << 16  # bytes; what is larger is decoded beside the event loop
 PAGE = 500
+PAGE_OF_NAMES = 100  # whole objects come: a node with its images has some ten thousand bytes
 PAGES = 1000
+PAGES_GUARDED = 100
 FIELD_MANAGER = "slipway"
 JSON = "application/json"
 PATCHES = {
@@ -41,6 +51,25 @@ PATCHES = {
     "strategic": "application/strategic-merge-patch+json",
     "json": "application/json-patch+json",
 }
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+
+
+class _Named(msgspec.Struct):
+    metadata: _Metadata | None = None
+
+
+class _ListMetadata(msgspec.Struct):
+    following: str = msgspec.field(name="continue", default="")
+
+
+class _Names(msgspec.Struct):
+    """A list of which nothing is kept but the names."""
+
+    items: list[_Named] | None = None
+    metadata: _ListMetadata | None = None
 
 
 class Api:
@@ -53,7 +82,7 @@ class Api:
         guard: Guard | None = None,
         token: Callable[[], Awaitable[str]] | None = None,
         timeout: float = TIMEOUT,
-        largest: int = LARGEST,
+        largest: int | None = None,
     ) -> None:
         """`socket`: leads to the server in place of its address. `server_name`: what its certificate must be for.
 
@@ -65,7 +94,9 @@ class Api:
         self._server_name = server_name or credentials.server_name
         self._token = token
         self._timeout = timeout
-        self._largest = largest
+        self._largest = largest or (LARGEST if guard is None else LARGEST_GUARDED)
+        self._most_values = MOST_VALUES if guard is None else MOST_VALUES_GUARDED
+        self._most_pages = PAGES if guard is None else PAGES_GUARDED
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._discovery = Discovery(self.get, credentials.server)
         self._client: httpx.AsyncClient | None = None
@@ -77,7 +108,8 @@ class Api:
         self._client = httpx.AsyncClient(
             base_url=self._credentials.server,
             transport=self._transport(),
-            headers={"User-Agent": FIELD_MANAGER} | ({"Authorization": who} if who else {}),
+            headers={"User-Agent": FIELD_MANAGER, "Accept-Encoding": "identity"}
+            | ({"Authorization": who} if who else {}),
             timeout=None,  # noqa: S113 - ours is around everything
             trust_env=False,  # no proxy, no .netrc
         )
@@ -113,6 +145,19 @@ class Api:
                 raise
         return await self._pages(path, query)  # what its pages were cut from is too old by now: once more, from now
 
+    async def names(self, path: str) -> Sequence[str]:
+        """Of the objects in a list; the first MOST_NAMES."""
+        found: Sequence[str] = ()
+        query = {"limit": str(PAGE_OF_NAMES)}
+        for _ in range(self._most_pages):
+            page = await self._read(_Names, "GET", path, query)
+            found = [*found, *(item.metadata.name if item.metadata else "" for item in page.items or ())][:MOST_NAMES]
+            following = page.metadata.following if page.metadata else ""
+            if not following or len(found) >= MOST_NAMES:
+                break
+            query["continue"] = following
+        return found
+
     async def text(self, path: str) -> str:
         return (await self._call("GET", path)).decode(errors="replace")
 
@@ -142,22 +187,38 @@ class Api:
     async def _pages(self, path: str, query: dict[str, str]) -> Objects:
         items: Objects = []
         query = {"limit": str(PAGE), **query}
-        for _ in range(PAGES):
+        for _ in range(self._most_pages):
             page = await self._json("GET", path, query)
             items += page.get("items") or []
             following = (page.get("metadata") or {}).get("continue")
             if not following:
                 return items
             query["continue"] = following
-        raise failure.too_large(self._asked("GET", path), f"{PAGES} pages")
+        raise failure.too_large(self._asked("GET", path), f"{self._most_pages} pages")
 
     async def _json(
         self, verb: str, path: str, query: dict[str, str] | None = None, body: Any = None, content_type: str = JSON
     ) -> Object:
+        return await self._read(dict[str, Any], verb, path, query, body, content_type)
+
+    async def _read(
+        self,
+        kind: type[T],
+        verb: str,
+        path: str,
+        query: dict[str, str] | None = None,
+        body: Any = None,
+        content_type: str = JSON,
+    ) -> T:
+        """An answer as this type. A large one is decoded in a thread, and one of too many values not at all."""
         answer = await self._call(verb, path, query, body, content_type)
         try:
-            return msgspec.json.decode(answer, type=dict[str, Any])
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+            if len(answer) <= DECODED_AT_ONCE:
+                return msgspec.json.decode(answer, type=kind)
+            if await asyncio.to_thread(has_more_values, answer, self._most_values):
+                raise failure.too_large(self._asked(verb, path), f"{self._most_values} values")
+            return await asyncio.to_thread(msgspec.json.decode, answer, type=kind)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise failure.not_kubernetes(self._asked(verb, path), answer) from None
 
     async def _call(
@@ -200,7 +261,9 @@ class Api:
                 verb, path, params=query or None, content=content, headers=headers, extensions={"trace": trace, **name}
             ) as response,
         ):
-            async for chunk in response.aiter_bytes():
+            if response.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
+                raise failure.packed(self._asked(verb, path))
+            async for chunk in response.aiter_raw():
                 taken += chunk
                 if len(taken) > self._largest:
                     raise failure.too_large(self._asked(verb, path), f"{self._largest} bytes")

@@ -13,6 +13,7 @@ import msgspec
 from slipway.model.errors import StepError
 
 MOST = 600  # characters of what a server says
+LONGEST = 1 << 16  # of it that are looked at
 _SHORTEST_SECRET = 4  # a shorter one would blank out half of any text
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 
@@ -101,6 +102,11 @@ def too_large(asked: str, most: str) -> KubeError:
     return KubeError(f"{asked}: the answer is larger than {most}.", cure="ask for less, by a selector.")
 
 
+def packed(asked: str) -> KubeError:
+    """It may unpack to who knows how much."""
+    return KubeError(f"{asked}: the answer is compressed, which was not asked for.", cure="let it answer as asked.")
+
+
 def not_kubernetes(asked: str, body: bytes) -> KubeError:
     return KubeError(
         f"{asked}: the answer is not a Kubernetes object: {short(body[:MOST].decode(errors='replace'))}",
@@ -122,7 +128,7 @@ def short(text: str, secrets: Iterable[str] = ()) -> str:
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, "***")
-    line = _CONTROL.sub(" ", text).strip().rstrip(".")
+    line = _CONTROL.sub(" ", text[:LONGEST]).strip().rstrip(".")
     return line if len(line) <= MOST else line[: MOST - 1] + "…"
 
 

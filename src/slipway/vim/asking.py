@@ -16,14 +16,17 @@ from urllib.parse import urlsplit
 import msgspec
 
 from slipway.model.errors import OutsideError, VimError, VimFault
+from slipway.model.json_size import has_more_values
 from slipway.outside.guard import Guard, read_limited
 
 if TYPE_CHECKING:
     import httpx
 
 TIMEOUT = 20.0  # seconds, from the first packet to the last
-LARGEST = 4 << 20  # bytes of an answer; a catalog has some ten thousand
+LARGEST = 1 << 20  # bytes of an answer; a catalog has some ten thousand
+MOST_VALUES = 50_000  # of it, keys included; a catalog has some thousand
 MOST = 300  # characters of what a server says
+LONGEST = 1 << 16  # of it that are looked at
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]+")
 
@@ -38,7 +41,7 @@ class Answer:
         """The body as a JSON object; an empty one when it is none."""
         try:
             return msgspec.json.decode(self.body, type=dict[str, Any])
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return {}
 
 
@@ -80,6 +83,9 @@ async def ask(
         raise VimError(f"{what}: {error.detail}", fault) from None
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         raise _not_reached(what, urlsplit(url).netloc, error) from None
+    if has_more_values(body, MOST_VALUES):
+        cure = "see that this address is the right one."
+        raise VimError(f"{what}: the answer has more than {MOST_VALUES} values.", VimFault.PERMANENT, cure=cure)
     return Answer(response.status_code, response.headers, body)
 
 
@@ -94,7 +100,7 @@ def said(text: object, secrets: Iterable[str] = ()) -> str:
     for secret in sorted(secrets, key=len, reverse=True):
         if secret:
             line = line.replace(secret, "***")
-    line = _CONTROL.sub(" ", line).strip().rstrip(".")
+    line = _CONTROL.sub(" ", line[:LONGEST]).strip().rstrip(".")
     return line if len(line) <= MOST else line[: MOST - 1] + "…"
 
 

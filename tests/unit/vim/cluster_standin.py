@@ -21,7 +21,9 @@ class Cluster:
     passwords: dict[str, str] = field(default_factory=dict)
     nodes: tuple[str, ...] = ("one", "two")
     namespaces: tuple[str, ...] = ("default", "kube-system")
+    items: list[Any] | None = None  # of all lists, in place of nodes and namespaces
     forbidden: frozenset[str] = frozenset()
+    metadata: dict[str, str] = field(default_factory=dict)  # of all lists
     asked: list[Asked] = field(default_factory=list)
 
     def answer(self, asked: Asked) -> Reply:
@@ -39,7 +41,8 @@ class Cluster:
             message = f'{what} is forbidden: User "{user}" cannot list resource "{what}" at the cluster scope'
             return _status(403, "Forbidden", message)
         items = [{"metadata": {"name": name}} for name in known[asked.path]]
-        return Reply(200, {"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items})
+        items = items if self.items is None else self.items
+        return Reply(200, {"kind": "List", "apiVersion": "v1", "metadata": self.metadata, "items": items})
 
     def _user(self, asked: Asked) -> str | None:
         """None is a 401. Who shows nothing that is looked at is anonymous, as in a cluster that kubeadm made."""

@@ -227,3 +227,29 @@ def test_an_encrypted_client_key_is_a_bad_request(cluster: Cluster) -> None:
     certificate, _ = cluster.authority.issued("me")
     with pytest.raises(BadRequest, match=r"client_key: .*without a passphrase"):
         driver.validate(to(cluster, {"client_certificate": certificate, "client_key": SLOW_KEY}))
+
+
+@pytest.mark.parametrize(("many", "why"), [(2_000_000, "4194304 bytes"), (300_000, "250000 values")])
+async def test_an_answer_of_very_many_values_is_not_taken(cluster: Cluster, many: int, why: str) -> None:
+    cluster.items = [{}] * many
+    with pytest.raises(VimError, match=f"/api/v1/nodes .*larger than {why}"):
+        await KubernetesVimDriver(guard=Guard(loopback=True)).check(to(cluster, {"bearer_token": "good-token"}))
+
+
+async def test_what_is_kept_of_a_cluster_is_bounded(cluster: Cluster) -> None:
+    names = [f"n{number}" for number in range(12_000)]
+    cluster.items = [{"metadata": {"name": name}} for name in ("x" * 64, *names)]
+    seen = await KubernetesVimDriver(guard=Guard(loopback=True)).look(to(cluster, {"bearer_token": "good-token"}))
+    assert "10000 or more nodes" in seen.detail
+    assert seen.regions == tuple(names[:1000])
+
+
+async def test_pages_without_end_are_not_followed_for_ever(cluster: Cluster) -> None:
+    cluster.metadata = {"continue": "again"}
+    await KubernetesVimDriver(guard=Guard(loopback=True)).check(to(cluster, {"bearer_token": "good-token"}))
+    assert len(cluster.asked) == 1 + 2 * 100
+
+
+async def test_answers_are_asked_for_uncompressed(cluster: Cluster) -> None:
+    await driver.check(to(cluster, {"bearer_token": "good-token"}))
+    assert {asked.headers["accept-encoding"] for asked in cluster.asked} == {"identity"}

@@ -225,3 +225,14 @@ def test_a_flattened_ca_is_still_a_ca() -> None:
     assert read is not None
     context.load_verify_locations(cadata=read)
     assert read.count("BEGIN") == 2
+
+
+@pytest.mark.parametrize("status", [201, 401, 500])
+async def test_an_answer_of_very_many_values_is_not_read(keystone: Keystone, status: int) -> None:
+    keystone.broken = Reply(status, {"token": {"catalog": [{}] * 60_000}}, {"X-Subject-Token": "t"})
+    assert "more than 50000 values" in (await fails(to(keystone.url))).detail
+
+
+async def test_the_regions_that_are_kept_are_bounded(keystone: Keystone) -> None:
+    keystone.regions = {f"region{number:04}": ("compute",) for number in range(300)}
+    assert len((await driver.look(to(keystone.url))).regions) == 100

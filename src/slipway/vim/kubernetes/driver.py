@@ -20,6 +20,8 @@ from slipway.vim.kubernetes.oidc import IdTokens
 if TYPE_CHECKING:
     from slipway.kube.api import Api
 
+LONGEST_NAMESPACE = 63
+MOST_REGIONS = 1000  # namespaces that are kept with a VIM
 ANONYMOUS = "system:anonymous"
 
 
@@ -53,7 +55,7 @@ class KubernetesVimDriver:
         found = f"Kubernetes {version}: {_counted(nodes, 'node')}, {_counted(namespaces, 'namespace')}."
         if namespaces is not None and account.namespace not in namespaces:
             found += f" There is no namespace {account.namespace} yet."
-        return Seen(found, tuple(namespaces or ()) or (account.namespace,))
+        return Seen(found, _regions(namespaces or []) or (account.namespace,))
 
     def api(self, connection: Connection) -> Api:
         """The cluster's API, to be entered; a token that ends is renewed while it is used."""
@@ -87,7 +89,7 @@ class KubernetesVimDriver:
 async def _names(api: Api, what: str) -> list[str] | None:
     """None when this user may not see them: one who works in a single namespace need not."""
     try:
-        items = await api.list(f"/api/v1/{what}")
+        names = await api.names(f"/api/v1/{what}")
     except KubeError as error:
         if error.status != 403:
             raise
@@ -98,13 +100,21 @@ async def _names(api: Api, what: str) -> list[str] | None:
                 cure="give credentials that it knows; Kubernetes itself has no passwords any more, a token is best.",
             ) from None
         return None
-    return [short(str((item.get("metadata") or {}).get("name", ""))) for item in items]
+    return [short(name) for name in names]
+
+
+def _regions(namespaces: list[str]) -> tuple[str, ...]:
+    """Stored with the VIM, so no more than a real cluster would have: a namespace is a DNS label."""
+    return tuple(name for name in namespaces if len(name) <= LONGEST_NAMESPACE)[:MOST_REGIONS]
 
 
 def _counted(names: list[str] | None, what: str) -> str:
+    from slipway.kube.api import MOST_NAMES
+
     if names is None:
         return f"its {what}s are not for this user to see"
-    return f"{len(names)} {what}{'' if len(names) == 1 else 's'}"
+    more = " or more" if len(names) >= MOST_NAMES else ""
+    return f"{len(names)}{more} {what}{'' if len(names) == 1 else 's'}"
 
 
 def _fault(error: StepError) -> VimFault:

@@ -18,6 +18,8 @@ from slipway.vim.openstack.keystone import Token, log_in
 NEEDED = ("compute", "network", "image", "orchestration")  # what VNFs will be made of
 NAMES = {"compute": "Nova", "network": "Neutron", "image": "Glance", "orchestration": "Heat"}
 
+MOST_REGIONS = 100  # that are named, and kept with a VIM
+
 
 class OpenStackDriver:
     """It can be logged in to; it holds nothing of a VNF yet."""
@@ -60,9 +62,9 @@ def _seen(account: Account, token: Token) -> Seen:
         raise VimError(
             f"The catalog of Keystone at {account.url} has no region {account.region!r}.",
             VimFault.PERMANENT,
-            cure=f"correct accessInfo.region; possible are: {', '.join(regions) or 'none'}.",
+            cure=f"correct accessInfo.region; possible are: {', '.join(list(regions)[:10]) or 'none'}.",
         )
-    shown = [account.region] if account.region else list(regions)
+    shown = [account.region] if account.region else list(regions)[:MOST_REGIONS]
     places = "; ".join(f"region {region} has {', '.join(regions[region])}{_lacks(regions[region])}" for region in shown)
     choose = " Choose one by accessInfo.region." if len(shown) > 1 else ""
     where = f" in project {account.project}" if account.project else ""
