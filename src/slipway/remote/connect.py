@@ -9,13 +9,14 @@ import asyncssh
 from slipway.remote import failure
 from slipway.remote.known_hosts import KnownHosts, algorithms_for, changed, expected_key
 from slipway.remote.limits import Limits
+from slipway.remote.private_key import TooManyRounds, read_private_key
 from slipway.remote.target import Target
 
 UNANSWERED = 3  # keep-alive questions without an answer: the other side is gone
 
 
 async def connect(target: Target, known: KnownHosts, limits: Limits) -> asyncssh.SSHClientConnection:
-    keys = _own_keys(target)
+    keys = await _own_keys(target, limits)
     try:
         async with asyncio.timeout(limits.connect):
             expected = await expected_key(target, known)
@@ -70,10 +71,13 @@ class _Guard(asyncssh.SSHClient):
         return key == self._expected
 
 
-def _own_keys(target: Target) -> list[asyncssh.SSHKey]:
+async def _own_keys(target: Target, limits: Limits) -> list[asyncssh.SSHKey]:
     if target.private_key is None:
         return []
     try:
-        return [asyncssh.import_private_key(target.private_key, target.passphrase)]
+        async with asyncio.timeout(limits.connect):
+            return [await asyncio.to_thread(read_private_key, target.private_key, target.passphrase)]
+    except (TooManyRounds, TimeoutError):
+        raise failure.slow_key(target) from None
     except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError):
         raise failure.unreadable_key(target) from None

@@ -60,6 +60,13 @@ def login_refused(target: Target) -> StepError:
     )
 
 
+def slow_key(target: Target) -> StepError:
+    return StepError(
+        f"The private key for {target} is encrypted with so many rounds that its passphrase would take too long.",
+        cure="give it without a passphrase, or encrypt it with fewer: ssh-keygen -p -a 24.",
+    )
+
+
 def unreadable_key(target: Target) -> StepError:
     return StepError(
         f"The private key for {target} can't be read.",
