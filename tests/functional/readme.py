@@ -15,7 +15,7 @@ VARYING = [
     (r"web-[0-9a-z]+-[0-9a-z]{5}", "web-POD"),
     (r"\b\d+\.\d s\b", "TIME"),
     (r"\b(\d+m)?\d+s\b", "AGE"),
-    (r"\d{4}-\d\d-\d\d", "DATE"),
+    (r"\d{4}-\d\d-\d\d(T[\d:]+Z)?", "DATE"),
     (r"attempt \d+", "ATTEMPT"),
     (r" +", " "),
 ]
