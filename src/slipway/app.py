@@ -57,6 +57,7 @@ Role = Literal["all", "api", "worker"]
 DAY = 86400.0
 HOUR = 3600.0
 FIRST_VIM = "simulated"
+SHORTEST_IDLE = 5.0  # seconds inside a transaction: a process that is merely slow keeps its session
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def assemble(
 ) -> Slipway:
     """Open the store, bring it up to date, and connect the parts. `liveness`: when a machine counts as dead."""
     telemetry = telemetry_for(settings.traces_endpoint)
-    database = Database(settings.database, idle_seconds=settings.lease_seconds)
+    database = Database(settings.database, idle_seconds=max(settings.lease_seconds, SHORTEST_IDLE))
     upgrade(database)
     vault = Vault(settings.key_path)
     hide_clear_secrets(database, vault, settings.secret_parameters)
