@@ -22,6 +22,7 @@ from slipway.kube.pods import condition, is_terminating
 from slipway.kube.seam import Object
 from slipway.lcm.clusters import vim_id_of
 from slipway.model.instance import InstantiatedVnfInfo, InstantiationState
+from slipway.model.journal import StepRecord
 from slipway.model.operation import Operation, OperationType, State
 from slipway.model.requests import (
     AnyRequest,
@@ -63,6 +64,16 @@ def out(steps: int = 1) -> ScaleRequest:
 
 def back(steps: int = 1) -> ScaleRequest:
     return ScaleRequest(type=ScaleType.SCALE_IN, aspect_id="workers", number_of_steps=steps)
+
+
+def began(record: StepRecord) -> float:
+    assert record.started_at is not None
+    return record.started_at
+
+
+def ended(record: StepRecord) -> float:
+    assert record.ended_at is not None
+    return record.ended_at
 
 
 @dataclass(frozen=True)

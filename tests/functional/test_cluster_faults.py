@@ -13,10 +13,9 @@ from slipway.cluster.naming import node_name
 from slipway.kube import paths
 from slipway.kube.seam import Object
 from slipway.model.errors import BadRequest, Unprocessable, VimFault
-from slipway.model.journal import StepRecord
 from slipway.model.operation import OperationType, State
 from slipway.vim.simulated.rules import Rule, RuleKind
-from tests.functional.cluster_rig import ClusterRig, back, cluster_rig, instantiate, out
+from tests.functional.cluster_rig import ClusterRig, back, began, cluster_rig, ended, instantiate, out
 from tests.functional.rig import SIMULATED_VIM, settings_in
 
 
@@ -161,16 +160,6 @@ async def test_two_masters_are_healed_one_after_the_other(rig: ClusterRig) -> No
     journal = {record.id: record for record in await rig.rig.journal(operation.id)}
     first, second = sorted((journal[f"leave etcd {slot}"] for slot in ("masterNode-0", "masterNode-2")), key=began)
     assert began(second) >= ended(journal[f"ready {first.nodes[0]}"])
-
-
-def began(record: StepRecord) -> float:
-    assert record.started_at is not None
-    return record.started_at
-
-
-def ended(record: StepRecord) -> float:
-    assert record.ended_at is not None
-    return record.ended_at
 
 
 async def test_a_dead_worker_is_healed_and_its_pods_are_elsewhere_meanwhile(rig: ClusterRig) -> None:

@@ -13,7 +13,17 @@ from slipway.model.operation import Operation, OperationType, State
 from slipway.model.requests import ChangePackageRequest, HealRequest
 from slipway.vim.simulated.rules import Rule, RuleKind
 from tests.drivers.stack import StackDriver
-from tests.functional.cluster_rig import CLUSTER, FORCEFUL, ClusterRig, back, cluster_rig, instantiate, out
+from tests.functional.cluster_rig import (
+    CLUSTER,
+    FORCEFUL,
+    ClusterRig,
+    back,
+    began,
+    cluster_rig,
+    ended,
+    instantiate,
+    out,
+)
 from tests.functional.next_package import NEXT_ID, onboard_next
 from tests.functional.rig import settings_in
 
@@ -29,16 +39,6 @@ async def rig(tmp_path: Path) -> AsyncIterator[ClusterRig]:
 
 async def journal(rig: ClusterRig, operation: Operation) -> dict[str, StepRecord]:
     return {record.id: record for record in await rig.rig.journal(operation.id)}
-
-
-def ended(record: StepRecord) -> float:
-    assert record.ended_at is not None
-    return record.ended_at
-
-
-def began(record: StepRecord) -> float:
-    assert record.started_at is not None
-    return record.started_at
 
 
 async def test_a_cluster_of_three_masters_lives_its_whole_life(rig: ClusterRig) -> None:

@@ -119,8 +119,8 @@ def _members(situation: Situation, vdu: str, count: int, renewed: frozenset[str]
     """The oldest stay: the newest leave first, whatever their slots. The lowest free slots are filled."""
     info, instance = situation.instance.vnf.instantiated_vnf_info, situation.instance
     there = [vnfc for vnfc in (info.vnfc_resource_info if info else ()) if vnfc.vdu_id == vdu and member_of(vnfc)]
-    staying = {slot_of(vnfc): vnfc for vnfc in sorted(there, key=_age)[:count]}
-    taken = {slot_of(vnfc) for vnfc in there}
+    staying = {_slot_of(vnfc): vnfc for vnfc in sorted(there, key=_age)[:count]}
+    taken = {_slot_of(vnfc) for vnfc in there}
     free = (slot for slot in range(len(there) + count) if slot not in taken)
     slots = [*staying, *(next(free) for _ in range(count - len(staying)))]
 
@@ -133,10 +133,10 @@ def _members(situation: Situation, vdu: str, count: int, renewed: frozenset[str]
     return [Member(id=id_in(slot), vdu=vdu, slot=slot) for slot in sorted(slots)]
 
 
-def slot_of(vnfc: VnfcResourceInfo) -> int:
+def _slot_of(vnfc: VnfcResourceInfo) -> int:
     return int(vnfc.metadata["slot"])
 
 
 def _age(vnfc: VnfcResourceInfo) -> tuple[int, int]:
     """Oldest first. Those made by one operation came in the order of their slots."""
-    return int(vnfc.metadata.get(MADE_AT, 0)), slot_of(vnfc)
+    return int(vnfc.metadata.get(MADE_AT, 0)), _slot_of(vnfc)

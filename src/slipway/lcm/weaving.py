@@ -20,11 +20,11 @@ Ids = tuple[str, ...]
 
 def woven(hooks: HookPlan, work: Plan) -> Plan:
     start, vim, end = _Part(hooks.start), _Part(work), _Part(hooks.end)
-    turns = _turns(hooks.lanes)
+    turns = _turns(hooks.lanes)  # a node with steps at the start waits in those
     return Plan(
         (
             *(start.waiting(step, of_node=turns) for step in hooks.start.steps),
-            *(vim.waiting(step, of_node=_both(turns, start.last_of), of_all=start.common) for step in work.steps),
+            *(vim.waiting(step, of_node=turns | start.last_of, of_all=start.common) for step in work.steps),
             *(end.waiting(step, of_node=vim.last_of, of_all=_before_end(step, start, vim)) for step in hooks.end.steps),
         )
     )
@@ -38,11 +38,6 @@ def _before_end(step: Step, start: _Part, vim: _Part) -> Ids:
 def _turns(lanes: Iterable[Lane]) -> dict[str, Ids]:
     """For each node what has to be done before anything is done to it."""
     return {node: before.back for lane in lanes for before, batch in pairwise(lane) for node in batch.nodes}
-
-
-def _both(first: Mapping[str, Ids], second: Mapping[str, Ids]) -> dict[str, Ids]:
-    """Where a node has steps of its own that waited already, those are enough."""
-    return {**first, **second}
 
 
 class _Part:
