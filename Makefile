@@ -16,8 +16,8 @@ install: .venv/installed  ## what everything below needs, into .venv
 
 .venv/installed: requirements.lock pyproject.toml | $(UV)
 	@test -x $(BIN)/python || $(UV) venv --quiet --python $(PYTHON) .venv
-	@$(UV) pip sync --quiet --require-hashes requirements.lock
-	@$(UV) pip install --quiet --no-deps --editable .
+	@$(UV) pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --editable .
 	@touch $@
 
 .uv/bin/uv:
@@ -33,7 +33,7 @@ demo-fast: install  ## the same on simulated machines, in seconds, anywhere
 	@$(BIN)/python demo/demo.py --simulated
 
 test: install  ## all tests but the groups below; one life of a real cluster where we are root
-	@test "$$(id -u)" != 0 || (lab/hosts/install && lab/scripts/install)
+	@test "$$(id -u)" != 0 || (lab/hosts/install && lab/scripts/install && lab/openstack/install)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
@@ -49,7 +49,7 @@ check: install  ## format, types, layers, unit tests on SQLite: the inner loop
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest -q -n $(WORKERS) --hypothesis-profile=quick -k 'not postgresql' tests/unit
+	$(BIN)/pytest -q -n $(WORKERS) --hypothesis-profile=quick -m 'not slow' -k 'not postgresql' tests/unit
 
 bench: install  ## the figures, as ratios against the peer's
 	@$(BIN)/python -m bench

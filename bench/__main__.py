@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import by_hand, clusters, figures, growth, lifecycle, notifications, onboarding
+from bench import by_hand, clusters, figures, growth, lifecycle, notifications, onboarding, openstack
 from bench.figures import Figure
 from bench.history import write_history
 from bench.load import rate, request
@@ -91,16 +91,32 @@ def real_clusters(place: Path) -> None:
         return
     times: dict[str, list[float]] = {"by Slipway": [], "by hand": []}
     with by_hand.sandbox() as engines:
-        os.environ["SLIPWAY_SANDBOX_DIR"] = str(engines.places.directory)
+        os.environ["SLIPWAY_SANDBOX_DIR"] = str(engines.paths.directory)
         for turn in range(3):
             with serving(place / f"real-{turn}") as server:
                 times["by Slipway"].append(by_hand.by_slipway(server, place))
-            by_hand.clear(engines.hands(LOCAL))
+            by_hand.clear(engines.operations(LOCAL))
             times["by hand"].append(by_hand.by_hand(engines))
-            by_hand.clear(engines.hands(LOCAL))
+            by_hand.clear(engines.operations(LOCAL))
     for who, seconds in times.items():
         print(f"  a real cluster of 3 nodes {who}: {', '.join(f'{one:.1f}' for one in seconds)} s")
     show(figures.BY_HAND, statistics.median(times["by Slipway"]) / statistics.median(times["by hand"]))
+
+
+def stacks(place: Path) -> None:
+    """By turns, as above."""
+    if os.geteuid() != 0:
+        print("  no OpenStack: its lab needs root")
+        return
+    (place / "stacks").mkdir()
+    with openstack.lab() as cloud, serving(place / "stacks" / "data") as server:
+        vnfd_id = openstack.onboard(server, place / "stacks")
+        turns = [openstack.turn(server, cloud, vnfd_id) for _ in range(4)][1:]  # the first one warms Heat up
+    ours, theirs = ([getattr(one, who) for one in turns] for who in ("by_slipway", "by_hand"))
+    for who, seconds in (("by Slipway", ours), ("by hand", theirs)):
+        print(f"  5 servers {who}: {', '.join(f'{one:.1f}' for one in seconds)} s")
+    show(figures.OPENSTACK, statistics.median(ours) / statistics.median(theirs))
+    show(figures.OPENSTACK_MORE, statistics.median(ours) - statistics.median(theirs))
 
 
 def main() -> None:
@@ -125,6 +141,7 @@ def main() -> None:
         growing_clusters(place)
         many_clusters(place)
         real_clusters(place)
+        stacks(place)
         growth.table(place)
         with serving(place / "history"):
             pass

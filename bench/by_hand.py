@@ -21,7 +21,7 @@ from bench.lifecycle import INSTANCES, create, upload
 from bench.server import Server
 from slipway.cluster.containerd_config import containerd_toml
 from slipway.cluster.flannel import flannel_manifests
-from slipway.cluster.kubeadm_config import ClusterShape, JoinTicket, NodeShape, as_yaml, init_documents
+from slipway.cluster.kubeadm_config import ClusterShape, JoinCredentials, NodeShape, as_yaml, init_documents
 from slipway.cluster.networks import ClusterNetworks
 from slipway.cluster.steps.machine import SCRIPTS
 from slipway.cluster.steps.prepare import SYSCTLS
@@ -30,13 +30,13 @@ from slipway.cluster.versions import Version
 from slipway.kube.bootstrap import new_token
 from slipway.model.machine import FoundMachine, Machine, Network, Port
 from slipway.model.vim import SANDBOX
+from slipway.vim.machine_by_machine.arguments import Maker
 from slipway.vim.sandbox.connection import LOCAL, Access
+from slipway.vim.sandbox.engine_operations import EngineOperations
 from slipway.vim.sandbox.engines import Engines
-from slipway.vim.sandbox.hands import Hands
-from slipway.vim.sandbox.image.library import ensure_kubernetes
+from slipway.vim.sandbox.image.engine_images import ensure_kubernetes
 from slipway.vim.sandbox.inventory import everything, remove
-from slipway.vim.sandbox.labels import Maker
-from slipway.vim.sandbox.places import Places, default_cache
+from slipway.vim.sandbox.paths import SandboxPaths, default_cache
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "cluster-sandbox"
 REPOSITORY = "registry.slipway.test"
@@ -47,21 +47,21 @@ PAUSE = VERSION.needs.pause
 
 @contextmanager
 def sandbox() -> Iterator[Engines]:
-    engines = Engines(Places(default_cache() / "sandbox-bench", default_cache()), {}, ())
-    hands = engines.hands(LOCAL)
+    engines = Engines(SandboxPaths(default_cache() / "sandbox-bench", default_cache()), {}, ())
+    operations = engines.operations(LOCAL)
     try:
-        ensure_kubernetes(hands.engine, engines.places, hands.locks, lambda said: None)
-        clear(hands)
+        ensure_kubernetes(operations.engine, engines.paths, operations.locks, lambda said: None)
+        clear(operations)
         yield engines
     finally:
-        clear(hands)
+        clear(operations)
         engines.close()
         engines.service.stop()
 
 
-def clear(hands: Hands) -> None:
-    for instance_id, holdings in everything(hands).items():
-        remove(hands, instance_id, holdings)
+def clear(operations: EngineOperations) -> None:
+    for instance_id, holdings in everything(operations).items():
+        remove(operations, instance_id, holdings)
 
 
 def by_slipway(server: Server, place: Path) -> float:
@@ -93,13 +93,13 @@ def by_hand(engines: Engines) -> float:
 async def _built(engines: Engines) -> None:
     machines = await _machines(engines)
     master, *workers = machines
-    key = engines.places.key
+    key = engines.paths.key
     await asyncio.gather(*(_prepared(key, machine, is_master=machine is master) for machine in machines))
     address = _address(master)
     networks = ClusterNetworks(pods="192.168.0.0/16", services="10.96.0.0/12", node_prefix=24)
     shape = ClusterShape(name="by-hand", version=VERSION, address=address, balanced=False, networks=networks,
                          image_repository=REPOSITORY)  # fmt: skip
-    ticket = JoinTicket(token=Secret(new_token()), ca_cert_hashes=())
+    ticket = JoinCredentials(token=Secret(new_token()), ca_cert_hashes=())
     config = as_yaml(init_documents(shape, NodeShape(name="master", address=address), ticket))
     await _ssh(key, master, "cat >/root/init.yaml && kubeadm init --config /root/init.yaml", config.encode())
     kubectl = "KUBECONFIG=/etc/kubernetes/admin.conf kubectl"
@@ -123,14 +123,14 @@ async def _built(engines: Engines) -> None:
 
 
 async def _machines(engines: Engines) -> list[FoundMachine]:
-    hands, maker = engines.hands(LOCAL), Maker(str(uuid.uuid4()), "bench")
+    operations, maker = engines.operations(LOCAL), Maker(str(uuid.uuid4()), "bench")
     network = Network(id=str(uuid.uuid4()), name="net")
-    await asyncio.to_thread(hands.make_network, network, maker)
+    await asyncio.to_thread(operations.make_network, network, maker)
 
     def make(name: str) -> FoundMachine:
         port = Port(id=str(uuid.uuid4()), name="cp", network=network.id)
         machine = Machine(id=str(uuid.uuid4()), name=name, vdu=name, image="kubernetes", ports=(port,))
-        return hands.make_machine(machine, maker, Access())
+        return operations.make_machine(machine, maker, Access())
 
     names = ("master", "worker-0", "worker-1")
     return list(await asyncio.gather(*(asyncio.to_thread(make, name) for name in names)))

@@ -19,9 +19,9 @@ import httpx
 
 from bench.lifecycle import INSTANCES, OPERATIONS, begin_all, create, upload
 from bench.server import Server
-from slipway.model.action import Connection
+from slipway.model.action import VimConnection
 from slipway.model.vim import SIMULATED
-from slipway.vim.simulated.driver import SimulatedDriver
+from slipway.simulator.vim.driver import SimulatedDriver
 
 SAMPLE = Path(__file__).parents[1] / "samples" / "cluster-sandbox"
 WIDER = {"max_number_of_instances: 12": "max_number_of_instances: 1002", "max_scale_level: 10": "max_scale_level: 1000"}
@@ -64,7 +64,7 @@ class Bench:
     def __init__(self, client: httpx.Client, data_dir: Path, instance_id: str) -> None:
         self.client, self.instance_id = client, instance_id
         self._vim = SimulatedDriver(data_dir / "simulated")
-        self._connection = Connection(SIMULATED, {"endpoint": "sim://simulated"}, {}, {})
+        self._connection = VimConnection(SIMULATED, {"endpoint": "sim://simulated"}, {}, {})
 
     def instantiate(self) -> None:
         self._run("instantiate", instantiation())

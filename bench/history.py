@@ -14,7 +14,7 @@ from slipway.model.operation import Operation, OperationType, State
 from slipway.settings import load_settings
 from slipway.store import instances
 from slipway.store.database import Database
-from slipway.store.summary import summary
+from slipway.store.resources import summary
 from slipway.store.tables import operations
 
 BEGAN = datetime(2020, 1, 1, tzinfo=UTC)

@@ -16,13 +16,13 @@ RUNS = 20
 
 def measure(sample: Path = SAMPLE, runs: int = RUNS) -> tuple[float, float]:
     """(wall, CPU) seconds of `read_package`."""
-    walls, cpus = [], []
+    limits, cpus = [], []
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "sample.csar"
         build_package(sample, target)
         for _ in range(runs):
             wall, cpu = time.perf_counter(), time.process_time()
             read_package(target)
-            walls.append(time.perf_counter() - wall)
+            limits.append(time.perf_counter() - wall)
             cpus.append(time.process_time() - cpu)
-    return statistics.median(walls), statistics.median(cpus)
+    return statistics.median(limits), statistics.median(cpus)

@@ -22,9 +22,9 @@ import time
 from pathlib import Path
 
 from slipway.vim.sandbox.image.kubernetes import programs
+from slipway.vim.sandbox.image.kubernetes.program_cache import ProgramCache
 from slipway.vim.sandbox.image.kubernetes.versions import DEFAULT, RELEASES
-from slipway.vim.sandbox.image.kubernetes.workshop import Workshop
-from slipway.vim.sandbox.places import default_cache
+from slipway.vim.sandbox.paths import default_cache
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -185,7 +185,9 @@ def _kubectl() -> str:
     """The one that was built for the machines, unless there is another."""
     if there := shutil.which("kubectl"):
         return there
-    return str(Workshop(default_cache() / "kubernetes", print).built(programs.command(RELEASES[DEFAULT], "kubectl")))
+    return str(
+        ProgramCache(default_cache() / "kubernetes", print).built(programs.command(RELEASES[DEFAULT], "kubectl"))
+    )
 
 
 def main() -> None:

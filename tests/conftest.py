@@ -23,6 +23,7 @@ from sqlalchemy.engine import URL, make_url
 from slipway.store.database import Database
 from slipway.store.migrate import upgrade
 from tests.databases import DATABASES, NewDatabase
+from tests.examples import QUICK
 from tests.groups import misplaced
 
 LAB = Path(__file__).parents[1] / "lab" / "postgres"
@@ -30,8 +31,12 @@ PLACE = "POSTGRES_OF_THIS_TEST_RUN"  # the server's directory, inherited by xdis
 TEMPLATE = "migrated"
 
 
+# How long an example takes says nothing while other tests take their part of the machine.
+whole = hypothesis.settings(deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile("whole", whole)
+hypothesis.settings.load_profile("whole")
 # For `make check`: a look rather than a search.
-hypothesis.settings.register_profile("quick", max_examples=20)
+hypothesis.settings.register_profile("quick", whole, max_examples=QUICK)
 
 mine = pytest.StashKey[str]()
 
@@ -39,11 +44,14 @@ mine = pytest.StashKey[str]()
 def pytest_configure(config: pytest.Config) -> None:
     for marker in (
         "group(name): not part of `make test`, but of `make test-all` and `make test-all GROUP=name` (tests/groups.py)",
+        "slow: not part of `make check`",
         "sqlite_suffices: its SQL is tested elsewhere on both databases; on PostgreSQL it is in the group postgresql",
         "journey: part of a life on real machines that `make test` goes through",
         "needs(*stages): skipped when one of these stages of the same file failed (tests/lab/stages.py)",
     ):
         config.addinivalue_line("markers", marker)
+    # Tests start Python hundreds of times: compiled once, not each time.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if PLACE not in os.environ:
         os.environ[PLACE] = config.stash[mine] = tempfile.mkdtemp(prefix="slipway-postgres-")
 

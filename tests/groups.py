@@ -17,7 +17,7 @@ import pytest
 
 LAB = Path(__file__).parent / "lab"
 WITHOUT_MACHINES = {
-    "crash": "kill -9 at each step boundary of each operation alone, on both databases; more lives with bad luck",
+    "crash": "kill -9 at each step boundary of each operation, on both databases and three kinds of VIM driver",
     "postgresql": "on PostgreSQL what `make test` tries on SQLite alone; more requests to each route",
 }
 ON_MACHINES = {
@@ -26,6 +26,7 @@ ON_MACHINES = {
     "sources": "real clusters from packages, from files, and by a script of the package",
     "world": "the contract between a cluster's steps and its machines, on real ones",
     "sandbox": "the contract of VIM drivers and all else that real machines show, and the Kubernetes image",
+    "openstack": "VNFs and clusters on a real OpenStack: Heat, Nova, Neutron, Cinder, Glance, Keystone",
     "demo": "make demo prints what the README shows",
 }
 GROUPS = WITHOUT_MACHINES | ON_MACHINES

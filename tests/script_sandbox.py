@@ -6,13 +6,13 @@ import subprocess
 
 import pytest
 
-from slipway.mgmt.walls import Walls, find_tools
+from slipway.mgmt.script_limits import ScriptLimits, find_tools
 from slipway.model.errors import StepError
 
 
 def _why_not() -> str:
     try:
-        bwrap = find_tools(Walls())["bwrap"]
+        bwrap = find_tools(ScriptLimits())["bwrap"]
     except StepError as error:
         return f"{error} (lab/scripts/install brings it)"
     tried = [bwrap, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "true"]

@@ -9,54 +9,55 @@ from pathlib import Path
 from typing import Literal
 
 from cryptography import x509
+from prometheus_client import Metric
 
+from slipway.cluster.connectors import ConnectorByVim, SshConnector
 from slipway.cluster.driver import KubernetesDriver
-from slipway.cluster.reach import SshReach
-from slipway.cluster.reaches import ReachByVim
-from slipway.cluster.simulated.reach import SimulatedReach
-from slipway.cluster.steps.liveness import Limits
-from slipway.cluster.steps.world import World
-from slipway.engine.seam import Boundary
+from slipway.cluster.steps.dependencies import Dependencies
+from slipway.cluster.steps.liveness import LivenessLimits
+from slipway.cluster_access.clusters import RunningClusters
+from slipway.cluster_access.token_renewal import ClusterTokens
+from slipway.engine.interfaces import FaultInjector
 from slipway.engine.worker import Worker
-from slipway.lcm.cluster_tokens import ClusterTokens
-from slipway.lcm.clusters import Clusters, PackageFiles
-from slipway.lcm.front import Lcm
+from slipway.factories import notification_client
 from slipway.lcm.grants import Grants
-from slipway.lcm.hook_check import check_hooks
-from slipway.lcm.lifecycle import RecordedLifecycle
-from slipway.lcm.onboarding import Onboarding
-from slipway.lcm.package_download import Bounds
-from slipway.lcm.package_records import hide_clear_secrets
-from slipway.lcm.project_limits import ProjectLimits
-from slipway.lcm.script_world import RecordedScriptWorld
-from slipway.lcm.standing_clusters import StandingClusters
-from slipway.lcm.subscribing import Subscribing
-from slipway.lcm.vim_registry import VimRegistry
+from slipway.lcm.operation_handler import LcmOperationHandler
+from slipway.lcm.script_data import RecordedScriptData
+from slipway.lcm.service import Lcm
 from slipway.mgmt.drivers import ManagementDriver, ManagementDrivers, Noop
+from slipway.mgmt.script_limits import ScriptLimits
 from slipway.mgmt.scripts import Scripts
-from slipway.mgmt.walls import Walls
-from slipway.notify.calling import Calling
-from slipway.outside.guard import Guard
-from slipway.own_certificate import caller_of_subscribers
+from slipway.mgmt.user_data import UserDataScripts
+from slipway.model.vim import SANDBOX, SIMULATED
+from slipway.notify.client import NotificationClient
+from slipway.notify.subscription_service import SubscriptionService
+from slipway.onboarding.download import DownloadLimits
+from slipway.onboarding.onboarding import Onboarding
+from slipway.onboarding.package_files import PackageFiles
+from slipway.onboarding.records import hide_clear_secrets
+from slipway.outgoing.guard import Guard
 from slipway.package.signature import UnsignedPolicy
 from slipway.settings import Settings
+from slipway.simulator.cluster.connector import SimulatedConnector
+from slipway.simulator.vim.driver import SimulatedDriver
 from slipway.store import subscriptions
 from slipway.store.database import Database
 from slipway.store.migrate import upgrade
+from slipway.store.project_limits import ProjectLimits
 from slipway.store.secrets import Vault
-from slipway.telemetry.numbers import Gauge
-from slipway.telemetry.watching import Telemetry, telemetry_for
+from slipway.telemetry.metrics import gauge
+from slipway.telemetry.telemetry import Telemetry, telemetry_for
+from slipway.vim.contract import VimDriver
+from slipway.vim.drivers import Drivers
 from slipway.vim.kubernetes.driver import KubernetesVimDriver
 from slipway.vim.openstack.driver import OpenStackDriver
-from slipway.vim.registry import Drivers
 from slipway.vim.sandbox.driver import SandboxDriver
-from slipway.vim.simulated.driver import SimulatedDriver
+from slipway.vim_registry.clusters import RegisteredClusters
+from slipway.vim_registry.registry import VimRegistry
 
-Role = Literal["all", "api", "worker"]
+ProcessRole = Literal["all", "api", "worker"]
 
 DAY = 86400.0
-HOUR = 3600.0
-FIRST_VIM = "simulated"
 SHORTEST_IDLE = 5.0  # seconds inside a transaction: a process that is merely slow keeps its session
 
 
@@ -70,14 +71,15 @@ class Slipway:
     drivers: Drivers
     simulated: SimulatedDriver
     sandbox: SandboxDriver
-    reach: ReachByVim
-    clusters: StandingClusters
+    connector: ConnectorByVim
+    simulated_connector: SimulatedConnector
+    clusters: RunningClusters
     cluster_tokens: ClusterTokens
     lcm: Lcm
     onboarding: Onboarding
     vims: VimRegistry
-    calling: Calling
-    subscribing: Subscribing
+    notification_client: NotificationClient
+    subscription_service: SubscriptionService
     worker: Worker | None
     telemetry: Telemetry
 
@@ -87,20 +89,20 @@ class Slipway:
         return self.database.is_sqlite
 
     def close(self) -> None:
-        self.simulated.close()
-        self.reach.simulated.close()
-        self.sandbox.close()
+        self.drivers.close()
+        self.simulated_connector.close()
         self.database.close()
         self.telemetry.close()
 
 
 def assemble(
     settings: Settings,
-    role: Role = "all",
-    boundary: Boundary | None = None,
+    role: ProcessRole = "all",
+    fault_injector: FaultInjector | None = None,
     management_drivers: Sequence[ManagementDriver] = (),
-    liveness: Limits | None = None,
+    liveness: LivenessLimits | None = None,
     simulated_driver: type[SimulatedDriver] = SimulatedDriver,
+    vim_drivers: Sequence[VimDriver] = (),
 ) -> Slipway:
     """Open the store, bring it up to date, and connect the parts. `liveness`: when a machine counts as dead."""
     telemetry = telemetry_for(settings.traces_endpoint)
@@ -115,9 +117,9 @@ def assemble(
         sockets=settings.sandbox_sockets,
     )
     guard = Guard.from_settings(settings, listens=role != "worker")
-    drivers = Drivers([simulated, sandbox, KubernetesVimDriver(guard=guard), OpenStackDriver(guard)])
+    drivers = Drivers([simulated, sandbox, KubernetesVimDriver(guard=guard), OpenStackDriver(guard), *vim_drivers])
     names = settings.secret_parameters
-    calling = caller_of_subscribers(settings, guard)
+    client = notification_client(settings, guard)
     telemetry.collectors["notifications"] = partial(_notifications, database)
     project_limits = ProjectLimits(
         packages=settings.max_project_packages,
@@ -126,34 +128,38 @@ def assemble(
         vims=settings.max_project_vims,
     )
     vims = VimRegistry(database, vault, drivers, names, project_limits)
-    reach = ReachByVim(SshReach(), SimulatedReach(settings.simulated_path))
+    simulated_connector = SimulatedConnector(settings.simulated_path)
+    # The sandbox is run by this host: its machines are on bridges of this host, whatever networks are allowed.
+    connector = ConnectorByVim(SshConnector(guard), {SIMULATED: simulated_connector, SANDBOX: SshConnector()})
     files = PackageFiles(database, settings.packages_path)
-    world = World(reach, Clusters(vims), files, drivers, liveness or Limits())
-    kubernetes = KubernetesDriver(world)
-    clusters = StandingClusters(database, vault, world, (kubernetes.name, *kubernetes.aliases))
-    scripts = Scripts(RecordedScriptWorld(database, settings.packages_path), _walls(settings))
+    deps = Dependencies(connector, RegisteredClusters(vims), files, drivers, liveness or LivenessLimits())
+    kubernetes = KubernetesDriver(deps)
+    clusters = RunningClusters(database, vault, deps, (kubernetes.name, *kubernetes.aliases))
+    script_data, script_limits = RecordedScriptData(database, settings.packages_path), _script_limits(settings)
+    scripts = Scripts(script_data, script_limits)
+    user_data = UserDataScripts(script_data, script_limits)
     management = ManagementDrivers([Noop(), kubernetes, *management_drivers], scripts)
-    actions = {**drivers.actions(), **management.actions()}
+    actions = {**drivers.actions(), **management.actions(), **{one.name: one for one in user_data.actions}}
     grants = None
     if settings.nfvo_url:
-        from slipway.orchestrator import nfvo
+        from slipway.factories import nfvo_client
 
         own = settings.api_address()
-        grants = Grants(nfvo(settings, settings.nfvo_url), database, vault, drivers, names, own)
-    lifecycle = RecordedLifecycle(database, vault, drivers, management, names, grants)
+        grants = Grants(nfvo_client(settings, settings.nfvo_url), database, vault, drivers, names, own)
+    handler = LcmOperationHandler(database, vault, drivers, management, names, grants, files=files)
     worker = None
     if role != "api":
         worker = Worker(
             database,
-            lifecycle,
+            handler,
             actions,
             lease=settings.lease_seconds,
             poll=settings.poll_seconds,
             operations_at_once=settings.operations_at_once,
             steps_at_once=settings.steps_at_once,
             retention=settings.journal_retention_days * DAY,
-            boundary=boundary,
-            watch=telemetry,
+            fault_injector=fault_injector,
+            observer=telemetry,
         )
         telemetry.collectors["worker"] = partial(_slots, worker)
     return Slipway(
@@ -166,12 +172,12 @@ def assemble(
         lcm=Lcm(
             database,
             vault,
-            lifecycle,
+            handler,
             drivers,
             management,
-            bell=worker,
+            notifier=worker,
             secret_names=names,
-            watch=telemetry,
+            observer=telemetry,
         ),
         onboarding=Onboarding(
             database,
@@ -181,25 +187,26 @@ def assemble(
             project_limits=project_limits,
             policy=UnsignedPolicy(settings.unsigned_packages),
             trust=_trusted(settings.trusted_certificates),
-            check=partial(check_hooks, management=management),
+            check=management.check_hooks,
             guard=guard,
-            bounds=Bounds(size=settings.max_package_bytes),
+            download_limits=DownloadLimits(max_bytes=settings.max_package_bytes),
         ),
         vims=vims,
-        calling=calling,
-        subscribing=Subscribing(
-            database, vault, guard, calling, test=settings.callback_test, project_limits=project_limits
+        notification_client=client,
+        subscription_service=SubscriptionService(
+            database, vault, guard, client, test=settings.callback_test, project_limits=project_limits
         ),
         clusters=clusters,
         cluster_tokens=ClusterTokens(database, vims, clusters),
-        reach=reach,
+        connector=connector,
+        simulated_connector=simulated_connector,
         worker=worker,
         telemetry=telemetry,
     )
 
 
-def _walls(settings: Settings) -> Walls:
-    return Walls(
+def _script_limits(settings: Settings) -> ScriptLimits:
+    return ScriptLimits(
         user=settings.script_user,
         seconds=settings.script_seconds,
         memory_bytes=settings.script_memory_bytes,
@@ -207,19 +214,19 @@ def _walls(settings: Settings) -> Walls:
     )
 
 
-async def _notifications(database: Database) -> list[Gauge]:
+async def _notifications(database: Database) -> list[Metric]:
     pending, failing = await database.read(subscriptions.counts)
     return [
-        Gauge("slipway_notifications_pending", "Notifications that wait to be delivered.", {(): pending}),
-        Gauge("slipway_subscribers_failing", "Subscribers that did not answer the last time.", {(): failing}),
+        gauge("slipway_notifications_pending", "Notifications that wait to be delivered.", {(): pending}),
+        gauge("slipway_subscribers_failing", "Subscribers that did not answer the last time.", {(): failing}),
     ]
 
 
-async def _slots(worker: Worker) -> list[Gauge]:
+async def _slots(worker: Worker) -> list[Metric]:
     """How busy this process's worker is."""
     return [
-        Gauge("slipway_steps_waiting", "Steps of this process that wait for a slot.", {(): worker.slots.waiting}),
-        Gauge("slipway_steps_running", "Steps of this process that have a slot.", {(): worker.slots.taken}),
+        gauge("slipway_steps_waiting", "Steps of this process that wait for a slot.", {(): worker.slots.waiting}),
+        gauge("slipway_steps_running", "Steps of this process that have a slot.", {(): worker.slots.taken}),
     ]
 
 

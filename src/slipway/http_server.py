@@ -1,7 +1,7 @@
-"""Uvicorn as a guest in our event loop: it says when it is ready, leaves signals to us, and waits for nobody forever.
+"""Uvicorn in our event loop: it prints when it is ready, leaves signals to us, and has time limits.
 
-A connection is bounded before anybody can ask who is at its other end: in the bytes of a request's line and headers,
-and in the time they take to come. Bodies are bounded where they are read (api/bodies.py).
+A connection is limited before it is authenticated: in the bytes of a request's line and headers, and in the time they
+take to arrive. Bodies are limited where they are read (api/request_body.py).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from slipway.model.errors import ProblemDetails
 
 LARGEST_HEAD = 64 * 1024  # bytes of a request's line and headers
-HEAD_SECONDS = 20.0  # for them to come
-REST_SECONDS = 20.0  # for the rest of a body that nobody wants any more
+HEAD_SECONDS = 20.0  # for them to arrive
+REST_SECONDS = 20.0  # for the rest of a body after the response
 
 
 class Server(uvicorn.Server):
@@ -42,7 +42,7 @@ class Server(uvicorn.Server):
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """httptools collects headers without end, and uvicorn waits for them without end."""
+    """With limits for the head of a request, which neither httptools nor uvicorn has."""
 
     head_seconds: ClassVar[float] = HEAD_SECONDS
     rest_seconds: ClassVar[float] = REST_SECONDS
@@ -101,7 +101,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._head_too_large:
             self._refuse_head()
         else:
-            self._refuse(HTTPStatus.BAD_REQUEST, "This is not HTTP as it can be understood.")
+            self._refuse(HTTPStatus.BAD_REQUEST, "The request is not valid HTTP/1.1.")
 
     def _wait(self, seconds: float | None) -> None:
         if self._timer is not None:
@@ -112,7 +112,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self._wait(self.head_seconds)  # the head is that of the next request; this one has its answer first
         else:
-            detail = f"The request's line and headers did not come within {self.head_seconds:g} s."
+            detail = f"The request's line and headers did not arrive within {self.head_seconds:g} s."
             self._refuse(HTTPStatus.REQUEST_TIMEOUT, detail)
 
     def _refuse_head(self) -> None:
@@ -120,7 +120,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, detail)
 
     def _refuse(self, status: HTTPStatus, detail: str) -> None:
-        """The last word on a connection; to who has begun to ask and waits for nothing else."""
+        """Close the connection; with a response when a request has begun and no other response is due."""
         if self._in_head and not self.transport.is_closing() and (self.cycle is None or self._is_answered()):
             body = msgspec.json.encode(ProblemDetails(status=status, title=status.phrase, detail=detail))
             head = f"HTTP/1.1 {status} {status.phrase}\r\ncontent-type: application/problem+json\r\n"

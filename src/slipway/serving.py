@@ -11,33 +11,33 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slipway import __version__
-from slipway.app import Role, Slipway, assemble
-from slipway.engine.seam import Boundary
+from slipway.app import ProcessRole, Slipway, assemble
+from slipway.engine.interfaces import FaultInjector
 from slipway.engine.worker import Worker
-from slipway.lcm.vim_registry import VimRequest
+from slipway.factories import read_secret, server_tls
 from slipway.model.errors import SettingsError
 from slipway.model.vim import SIMULATED
-from slipway.notify.sender import Sender
-from slipway.server_tls import server_tls
-from slipway.setting_files import read_secret
+from slipway.notify.delivery import NotificationSender
 from slipway.settings import Settings
 from slipway.telemetry import logs
+from slipway.vim_registry.registry import VimRequest
 
 if TYPE_CHECKING:
-    from slipway.access.callers import Callers
+    from slipway.access.authenticator import Authenticator
     from slipway.http_server import Server
 
 HOUR = 3600.0
+AFTER_CANCEL = 0.5  # seconds: steps and requests are cancelled first, so that none takes a broken call for its result
 FIRST_VIM = "simulated"
 
 
-def serve(settings: Settings, role: Role = "all", boundary: Boundary | None = None) -> None:
+def serve(settings: Settings, role: ProcessRole = "all", fault_injector: FaultInjector | None = None) -> None:
     """Run until SIGTERM or SIGINT."""
     logs.set_up(settings.log_level, settings.log_format, sys.stderr)
     os.umask(0o077)
@@ -49,8 +49,8 @@ def serve(settings: Settings, role: Role = "all", boundary: Boundary | None = No
             "With SQLite use `slipway serve`, which is API and worker in one process."
         )
     tls = server_tls(settings)
-    with _alone_with(settings.data_dir) if embedded else contextlib.nullcontext():
-        slipway = assemble(settings, role, boundary)
+    with _locked(settings.data_dir) if embedded else contextlib.nullcontext():
+        slipway = assemble(settings, role, fault_injector)
         try:
             import uvloop
 
@@ -59,7 +59,7 @@ def serve(settings: Settings, role: Role = "all", boundary: Boundary | None = No
             slipway.close()
 
 
-async def _serve(slipway: Slipway, role: Role, tls: ssl.SSLContext | None) -> None:
+async def _serve(slipway: Slipway, role: ProcessRole, tls: ssl.SSLContext | None) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -71,16 +71,16 @@ async def _serve(slipway: Slipway, role: Role, tls: ssl.SSLContext | None) -> No
     if role != "worker":
         await _serve_http(slipway, stop, working, tls)
     elif settings.metrics_port is not None:
-        await _serve_http(slipway, stop, working, tls, numbers_at=settings.metrics_port)
+        await _serve_http(slipway, stop, working, tls, metrics_port=settings.metrics_port)
     else:
-        print(f"Slipway {__version__} worker {_id(slipway)} is ready", flush=True)
-        async with _sending(slipway, settings.api_address()):
+        print(f"Slipway {__version__} worker {_worker_id(slipway)} is ready", flush=True)
+        async with _delivering_notifications(slipway, settings.api_address()):
             await stop.wait()
-            await _stop_worker(slipway, working)
+            await _ended(slipway, _stop_worker(slipway, working))
 
 
 async def _add_first_vim(slipway: Slipway) -> None:
-    """At the very first start, something to try Slipway on."""
+    """At the very first start: a simulated VIM to try Slipway on."""
     if not (slipway.settings.simulated_path / f"{FIRST_VIM}.db").exists():
         endpoint = {"endpoint": f"sim://{FIRST_VIM}"}
         await slipway.vims.add(VimRequest(name=FIRST_VIM, vim_type=SIMULATED, is_default=True, interface_info=endpoint))
@@ -89,26 +89,34 @@ async def _add_first_vim(slipway: Slipway) -> None:
 async def _start_worker(slipway: Slipway) -> asyncio.Task[None] | None:
     if slipway.worker is None:
         return None
-    await slipway.worker.begin(alone=slipway.is_embedded)
+    await slipway.worker.take_lease(alone=slipway.is_embedded)
     return asyncio.create_task(_work(slipway, slipway.worker), name="worker")
 
 
 async def _work(slipway: Slipway, worker: Worker) -> None:
-    """The tokens of clusters are looked after where operations are run: it takes the same way to machines."""
+    """Tokens of clusters are renewed where operations run: both connect to machines."""
     renewing = asyncio.create_task(slipway.cluster_tokens.serve(), name="cluster tokens")
     try:
         await worker.serve()
     finally:
-        slipway.cluster_tokens.leave()
+        slipway.cluster_tokens.shut_down()
         renewing.cancel()
         await asyncio.wait([renewing])
 
 
 async def _stop_worker(slipway: Slipway, working: asyncio.Task[None] | None) -> None:
     if slipway.worker is not None and working is not None:
-        await slipway.worker.leave(slipway.settings.shutdown_seconds)
+        await slipway.worker.shut_down(slipway.settings.shutdown_seconds)
         await working
-        await slipway.reach.close()
+        await slipway.connector.close()
+
+
+async def _ended(slipway: Slipway, *parts: Awaitable[None]) -> None:
+    """All of them have ended. Calls to VIMs that would take longer than the grace period are broken off."""
+    ending = asyncio.gather(*parts)
+    await asyncio.wait([ending], timeout=slipway.settings.shutdown_seconds + AFTER_CANCEL)
+    await asyncio.to_thread(slipway.drivers.close)
+    await ending
 
 
 async def _serve_http(
@@ -116,37 +124,37 @@ async def _serve_http(
     stop: asyncio.Event,
     working: asyncio.Task[None] | None,
     tls: ssl.SSLContext | None,
-    numbers_at: int | None = None,
+    metrics_port: int | None = None,
 ) -> None:
-    """The whole API; or, at a port of its own, no more than a worker's health and numbers."""
-    from slipway.access.callers import Callers
-    from slipway.identity import providers
+    """The whole API; or, at a port of its own, no more than a worker's health and metrics."""
+    from slipway.access.authenticator import Authenticator
+    from slipway.factories import identity_providers
 
     settings = slipway.settings
-    listening = _listen(settings.host, settings.port if numbers_at is None else numbers_at)
+    listening = _listen(settings.host, settings.port if metrics_port is None else metrics_port)
     own_port = listening.getsockname()[1]
-    url = settings.api_address(own_port if numbers_at is None else None)
-    callers = None
+    url = settings.api_address(own_port if metrics_port is None else None)
+    authenticator = None
     if settings.auth:
-        callers = Callers(token_of(settings.token_path), slipway.database, providers(settings))
+        authenticator = Authenticator(token_of(settings.token_path), slipway.database, identity_providers(settings))
     ready = f"is ready at {url} (data in {settings.data_dir})"
-    if numbers_at is not None:
-        ready = f"worker {_id(slipway)} is ready, its numbers at {settings.listens_at(own_port)}/metrics"
-    app = _application(slipway, callers, url, whole=numbers_at is None)
+    if metrics_port is not None:
+        ready = f"worker {_worker_id(slipway)} is ready, its metrics at {settings.listens_at(own_port)}/metrics"
+    app = _application(slipway, authenticator, url, whole=metrics_port is None)
     server = _server(slipway, app, f"Slipway {__version__} {ready}", tls)
-    async with _sending(slipway, url) if working else contextlib.nullcontext():
+    async with _delivering_notifications(slipway, url) if working else contextlib.nullcontext():
         serving = asyncio.create_task(server.serve([listening]))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
         server.should_exit = True
-        await asyncio.gather(serving, _stop_worker(slipway, working))
+        await _ended(slipway, serving, _stop_worker(slipway, working))
         await slipway.onboarding.close()
         stopping.cancel()
-    if callers:
-        await callers.close()
+    if authenticator:
+        await authenticator.close()
 
 
-def _application(slipway: Slipway, callers: Callers | None, url: str, *, whole: bool) -> Any:
+def _application(slipway: Slipway, authenticator: Authenticator | None, url: str, *, whole: bool) -> Any:
     from slipway.api.application import make_app
     from slipway.api.services import Services
 
@@ -159,8 +167,8 @@ def _application(slipway: Slipway, callers: Callers | None, url: str, *, whole: 
         vims=slipway.vims,
         clusters=slipway.clusters,
         drivers=slipway.drivers,
-        subscribing=slipway.subscribing,
-        callers=callers,
+        subscription_service=slipway.subscription_service,
+        authenticator=authenticator,
         base_url=url,
         nfvo_url=settings.nfvo_url,
         page_size=settings.page_size,
@@ -176,30 +184,30 @@ def _application(slipway: Slipway, callers: Callers | None, url: str, *, whole: 
 def _server(slipway: Slipway, app: Any, ready: str, tls: ssl.SSLContext | None) -> Server:
     import uvicorn
 
-    from slipway.api.watched import Watched
+    from slipway.api.telemetry_middleware import TelemetryMiddleware
     from slipway.http_server import BoundedProtocol, Server
 
     config = uvicorn.Config(
-        Watched(app, slipway.telemetry.numbers),
+        TelemetryMiddleware(app, slipway.telemetry.metrics),
         log_config=None,
         access_log=False,
         http=BoundedProtocol,
         ws="none",
         server_header=False,
-        proxy_headers=False,  # what others say of who asks is not believed
+        proxy_headers=False,  # X-Forwarded-For is not trusted
         timeout_graceful_shutdown=max(1, int(slipway.settings.shutdown_seconds)),
     )
     return Server(config, ready=ready, tls=tls)
 
 
 @contextlib.asynccontextmanager
-async def _sending(slipway: Slipway, base_url: str) -> AsyncIterator[None]:
-    """Deliver notifications meanwhile."""
+async def _delivering_notifications(slipway: Slipway, base_url: str) -> AsyncIterator[None]:
+    """Deliver notifications until the block ends."""
     settings = slipway.settings
-    sender = Sender(
+    sender = NotificationSender(
         slipway.database,
         slipway.vault,
-        slipway.calling,
+        slipway.notification_client,
         base_url,
         poll=settings.poll_seconds,
         give_up_after=settings.notification_hours * HOUR,
@@ -209,11 +217,11 @@ async def _sending(slipway: Slipway, base_url: str) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        await sender.leave()
+        await sender.shut_down()
         await task
 
 
-def _id(slipway: Slipway) -> str | None:
+def _worker_id(slipway: Slipway) -> str | None:
     return slipway.worker.id if slipway.worker else None
 
 
@@ -227,8 +235,8 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 @contextmanager
-def _alone_with(data_dir: Path) -> Iterator[None]:
-    """Hold the data directory: SQLite is for one process, and that process may take over all it finds there."""
+def _locked(data_dir: Path) -> Iterator[None]:
+    """Lock the data directory: SQLite is for one process, which may take over all it finds there."""
     with (data_dir / "lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

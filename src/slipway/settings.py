@@ -125,12 +125,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def reached_from_this_machine_only(self) -> bool:
-        """Whether the API listens on a loopback address, and no `base_url` tells of a proxy that brings others in."""
+        """Whether the API listens on a loopback address, and no `base_url` names a proxy in front of it."""
         own = self.base_url is None or _is_loopback(urlsplit(self.base_url).hostname or "")
         return own and _is_loopback(self.host)
 
     def sandbox_is_on(self, *, listens: bool = True) -> bool:
-        """As it was set; else only where nobody but this machine's own users can ask for it.
+        """As it was set; else only where the API is reachable from this machine alone.
 
         Who manages an identity service is not always an admin of this machine. A worker does not listen, and can't
         know who asks its API processes.
@@ -150,7 +150,7 @@ def load_settings(
     overrides: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Settings:
-    """The file, then the environment, then the command line; the last word wins."""
+    """The file, then the environment, then the command line; the last one wins."""
     environment = os.environ if environment is None else environment
     values = _from_file(config_file) if config_file else {}
     values |= _from_environment(environment)

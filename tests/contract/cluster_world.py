@@ -1,7 +1,7 @@
-"""What the steps of a cluster rely on in the world around them: machines by `Hands`, a cluster's API by `KubeApi`.
+"""What the steps of a cluster rely on in the world around them: machines by `RemoteHost`, a cluster's API by `KubeApi`.
 
 One master and one worker, made once, go through all checks in their order, on real machines as on simulated ones. What
-differs between the two is a fault of the simulation, unless slipway.cluster.simulated says that it is meant.
+differs between the two is a fault of the simulation, unless slipway.simulator.cluster says that it is meant.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ import pytest
 
 from slipway.cluster.naming import node_name
 from slipway.cluster.networks import ClusterNetworks
-from slipway.cluster.site import Login, Node, Site
-from slipway.cluster.steps.world import Hands, Reach, World
-from slipway.kube.seam import KubeApi
-from slipway.model.action import Connection
+from slipway.cluster.spec import ClusterSpec, Node, SshLogin
+from slipway.cluster.steps.dependencies import Connector, Dependencies, RemoteHost
+from slipway.kube.interface import KubeApi
+from slipway.model.action import VimConnection
 from slipway.model.errors import StepError
-from slipway.model.machine import FoundMachine, Machine, Network, Outcome, Port, Wanted
+from slipway.model.machine import FoundMachine, FoundPort, Machine, Network, Outcome, Port, Wanted
+from slipway.model.package_content import PackageContent
 
 INSTANCE = "5f0c3e8a-0000-4000-8000-000000000001"
 CIDR = "10.14.0.0/24"
@@ -33,46 +34,58 @@ POINT = "CP1"
 class WorldContext:
     """A StepContext without an engine."""
 
-    vim: Connection
+    vim: VimConnection
     machines: dict[str, FoundMachine]
     instance_id: str = INSTANCE
     operation_id: str = "operation-1"
 
-    async def connection(self) -> Connection:
+    async def connection(self) -> VimConnection:
         return self.vim
 
     async def machine(self, machine_id: str) -> FoundMachine:
         return self.machines[machine_id]
 
-    async def reveal(self, document: Any) -> Any:
+    async def port(self, name: str) -> FoundPort:
+        raise StepError(f"No port {name}: here are machines only.")
+
+    async def package_file(self, vnfd_id: str, path: str, digest: str) -> bytes:
+        raise StepError(f"No file {path}: here is no package.")
+
+    async def package_content(self, vnfd_id: str, path: str, digest: str) -> PackageContent:
+        raise StepError(f"No file {path}: here is no package.")
+
+    async def decrypt_secrets(self, document: Any) -> Any:
         return document
 
     def outcome(self, step_id: str) -> Outcome | None:
         return None
+
+    def progress(self, text: str) -> None:
+        pass
 
 
 @dataclass
 class Stage:
     """`patience`: seconds that a cluster may take for what it does in the background."""
 
-    reach: Reach
+    connector: Connector
     ctx: WorldContext
-    site: Site
+    cluster: ClusterSpec
     master: Node
     worker: Node
     patience: float
 
     @property
-    def world(self) -> World:
+    def world(self) -> Dependencies:
         """Nothing of it is for packages or VIMs."""
-        return World(self.reach, None, None)  # type: ignore[arg-type]
+        return Dependencies(self.connector, None, None)  # type: ignore[arg-type]
 
-    async def hands(self, node: Node) -> Hands:
-        return await self.reach.hands(node, self.ctx)
+    async def host(self, node: Node) -> RemoteHost:
+        return await self.connector.host(node, self.ctx)
 
     @asynccontextmanager
     async def api(self) -> AsyncIterator[KubeApi]:
-        async with self.reach.api(self.site, self.ctx) as api:
+        async with self.connector.api(self.cluster, self.ctx) as api:
             yield api
 
     async def until(self, look: Callable[[], Awaitable[bool]], what: str) -> None:
@@ -121,20 +134,22 @@ def wanted_machines(image: str | None) -> Wanted:
 
 
 def stage_on(
-    reach: Reach,
-    vim: Connection,
+    connector: Connector,
+    vim: VimConnection,
     found: tuple[FoundMachine, ...],
-    login: Login,
+    login: SshLogin,
     repository: str | None,
     patience: float,
 ) -> Stage:
     master, worker = (_node(machine, login) for machine in sorted(found, key=lambda machine: machine.name))
     networks = ClusterNetworks(pods="192.168.0.0/16", services="10.96.0.0/12", nodes=CIDR, node_prefix=24)
-    site = Site(instance=INSTANCE, masters=(master,), networks=networks, image_repository=repository)
-    return Stage(reach, WorldContext(vim, {machine.id: machine for machine in found}), site, master, worker, patience)
+    cluster = ClusterSpec(instance=INSTANCE, masters=(master,), networks=networks, image_repository=repository)
+    return Stage(
+        connector, WorldContext(vim, {machine.id: machine for machine in found}), cluster, master, worker, patience
+    )
 
 
-def _node(machine: FoundMachine, login: Login) -> Node:
+def _node(machine: FoundMachine, login: SshLogin) -> Node:
     return Node(
         machine=machine.id,
         slot=machine.name,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from slipway.model.machine import Found, Machine, Network, Port, Volume, Wanted
+from slipway.model.machine import Address, Found, Machine, Network, Port, Volume, Wanted
 
 CIDR = "10.10.0.0/24"
 FIXED = "10.10.0.5"
@@ -29,7 +29,7 @@ class Cluster:
 
     def machine(self, instance_id: str, slot: str, address: str | None = None) -> Machine:
         prefix = f"{instance_id}-{slot}"
-        inside = Port(id=f"{prefix}-p1", name="CP1", network=f"{instance_id}-net", address=address)
+        inside = Port(id=f"{prefix}-p1", name="CP1", network=f"{instance_id}-net", addresses=_asked(address))
         outside = Port(id=f"{prefix}-p2", name="CP2", external_network=self.external_network)
         return Machine(
             id=f"{prefix}-vnfc",
@@ -54,17 +54,21 @@ def healed(wanted: Wanted, slot: str) -> Wanted:
 def replugged(wanted: Wanted, slot: str, address: str, before: Found | None = None) -> Wanted:
     """Another first port on the machine, with this address; with `before` the machine can be made as it was."""
     old = next(machine for machine in wanted.machines if machine.name == slot)
-    first = msgspec.structs.replace(old.ports[0], id=f"{old.ports[0].id}-new", address=address)
+    first = msgspec.structs.replace(old.ports[0], id=f"{old.ports[0].id}-new", addresses=_asked(address))
     new = msgspec.structs.replace(old, ports=(first, *old.ports[1:]))
     machines = tuple(new if machine.name == slot else machine for machine in wanted.machines)
     there = {port.id: port for port in before.ports} if before else {}
     held = tuple(
-        msgspec.structs.replace(port, address=there[port.id].address, mac=there[port.id].mac)
+        msgspec.structs.replace(port, addresses=there[port.id].addresses, mac=there[port.id].mac)
         for port in old.ports
         if port.id in there
     )
     former = (msgspec.structs.replace(old, ports=held),) if held else ()
     return msgspec.structs.replace(wanted, machines=machines, former=former)
+
+
+def _asked(address: str | None) -> tuple[Address, ...]:
+    return (Address(ip=address),) if address else ()
 
 
 def nothing(instance_id: str) -> Wanted:

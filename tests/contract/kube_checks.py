@@ -13,12 +13,12 @@ from slipway.cluster.containerd_config import DEFAULT_REPOSITORY
 from slipway.cluster.versions import version
 from slipway.kube import paths
 from slipway.kube.account import ACCOUNTS, BINDINGS, NAME, ensure_account, remove_account, request_token
-from slipway.kube.drain import Policy, cordon, drain, uncordon
-from slipway.kube.failure import BUDGET, KubeError
-from slipway.kube.nodes import find_node
+from slipway.kube.drain import DrainPolicy, drain
+from slipway.kube.errors import BUDGET, KubeError
+from slipway.kube.interface import KubeApi, Object
+from slipway.kube.nodes import cordon, find_node, uncordon
 from slipway.kube.pods import condition
-from slipway.kube.seam import KubeApi, Object
-from slipway.kube.waiting import deployment_available, node_gone
+from slipway.kube.waiting import wait_for_deployment, wait_for_node_gone
 from tests.contract.cluster_world import Check, Stage
 
 MAPS = paths.namespaced("/api/v1", "default", "configmaps")
@@ -141,7 +141,7 @@ async def an_account_is_granted_a_token(stage: Stage) -> None:
 async def a_budget_holds_a_pod_and_names_itself(stage: Stage) -> None:
     async with stage.api() as api:
         await api.apply(deployment(await pause(stage, api), 1))
-        await deployment_available(api, "default", "web", stage.patience)
+        await wait_for_deployment(api, "default", "web", stage.patience)
         pod = (await pods(api))[0]
         assert pod["spec"]["nodeName"] == stage.worker.name
         budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
@@ -171,14 +171,14 @@ async def an_evicted_pod_goes_and_another_comes(stage: Stage) -> None:
 
         await stage.until(replaced, "another pod in its place")
         await answered(evict(api, pod), 404, "NotFound")
-        await deployment_available(api, "default", "web", stage.patience)
+        await wait_for_deployment(api, "default", "web", stage.patience)
 
 
 async def a_cordoned_node_takes_no_pods_until_it_is_uncordoned(stage: Stage) -> None:
     async with stage.api() as api:
         assert await cordon(api, stage.worker.name)
         assert not await cordon(api, stage.worker.name)
-        await drain(api, stage.worker.name, Policy(timeout=stage.patience), lambda said: None)
+        await drain(api, stage.worker.name, DrainPolicy(timeout=stage.patience), lambda said: None)
 
         async def waits() -> bool:
             (pod, *more) = await pods(api)
@@ -190,7 +190,7 @@ async def a_cordoned_node_takes_no_pods_until_it_is_uncordoned(stage: Stage) -> 
         assert "0/2 nodes are available" in condition(pod, "PodScheduled")["message"]
         await uncordon(api, stage.worker.name)
         assert "unschedulable" not in ((await find_node(api, stage.worker.name)) or {})["spec"]
-        await deployment_available(api, "default", "web", stage.patience)
+        await wait_for_deployment(api, "default", "web", stage.patience)
 
 
 async def a_daemon_is_on_every_node(stage: Stage) -> None:
@@ -206,7 +206,7 @@ async def a_daemon_is_on_every_node(stage: Stage) -> None:
 async def a_node_that_is_deleted_takes_its_pods_along(stage: Stage) -> None:
     async with stage.api() as api:
         await api.delete(paths.node(stage.worker.name))
-        await node_gone(api, stage.worker.name, stage.patience)
+        await wait_for_node_gone(api, stage.worker.name, stage.patience)
         await api.delete(paths.node(stage.worker.name))
 
         async def empty() -> bool:
@@ -230,7 +230,7 @@ async def pods(api: KubeApi) -> list[Object]:
 
 async def pause(stage: Stage, api: KubeApi) -> str:
     running = version((await api.get("/version"))["gitVersion"])
-    return f"{stage.site.image_repository or DEFAULT_REPOSITORY}/pause:{running.needs.pause}"
+    return f"{stage.cluster.image_repository or DEFAULT_REPOSITORY}/pause:{running.needs.pause}"
 
 
 def deployment(image: str, replicas: int) -> Object:

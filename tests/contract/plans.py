@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from io import BytesIO
 from random import Random
 from typing import Any
 
 import msgspec
 
-from slipway.model.action import Action, Connection
+from slipway.model.action import Action, VimConnection
 from slipway.model.errors import StepError
-from slipway.model.machine import FoundMachine, Outcome
+from slipway.model.machine import FoundMachine, FoundPort, Outcome
+from slipway.model.package_content import PackageContent
 from slipway.model.plan import Plan, Step
+from slipway.model.target import LoadedFiles
 from slipway.vim.contract import VimDriver
 
 
@@ -19,22 +22,40 @@ from slipway.vim.contract import VimDriver
 class Context:
     """A StepContext without an engine."""
 
-    vim: Connection
+    vim: VimConnection
     instance_id: str
     operation_id: str = "operation-1"
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    files: LoadedFiles = field(default_factory=dict)
+    told: list[str] = field(default_factory=list)  # of progress
 
-    async def connection(self) -> Connection:
+    async def connection(self) -> VimConnection:
         return self.vim
 
     async def machine(self, machine_id: str) -> FoundMachine:
         raise StepError(f"No machine {machine_id}: drivers of VIMs look by themselves.")
 
-    async def reveal(self, document: Any) -> Any:
+    async def port(self, name: str) -> FoundPort:
+        raise StepError(f"No port {name}: drivers of VIMs look by themselves.")
+
+    async def package_file(self, vnfd_id: str, path: str, digest: str) -> bytes:
+        file = self.files.get(vnfd_id, {}).get(path)
+        if file is None or file.digest != digest:
+            raise StepError(f"No file {path} with the digest {digest} was planned with.")
+        return file.content
+
+    async def package_content(self, vnfd_id: str, path: str, digest: str) -> PackageContent:
+        content = await self.package_file(vnfd_id, path, digest)
+        return PackageContent(path, len(content), digest, lambda: BytesIO(content))
+
+    async def decrypt_secrets(self, document: Any) -> Any:
         return document
 
     def outcome(self, step_id: str) -> Outcome | None:
         return self.outcomes.get(step_id)
+
+    def progress(self, text: str) -> None:
+        self.told.append(text)
 
 
 def in_order(plan: Plan, chance: Random | None = None) -> list[Step]:
@@ -77,9 +98,10 @@ async def run_plan(
 
 
 async def undo_steps(driver: VimDriver, done: list[Step], ctx: Context, *, twice: bool = False) -> None:
-    """Undo what can be undone, newest first."""
+    """Undo what can be undone, newest first. An undone step's outcome is that of its undo, and the newest."""
     for step in reversed(done):
         action, args = hand(driver, step)
         if action.undo is not None:
             for _ in range(2 if twice else 1):
-                await action.undo(args, ctx)
+                ctx.outcomes.pop(step.id, None)
+                ctx.outcomes[step.id] = await action.undo(args, ctx) or Outcome()

@@ -1,7 +1,8 @@
 """A driver of objects in waves, as a Kubernetes VIM is: no machines, pods that name themselves, content with a digest.
 
-For every VDU there is a Deployment in the second wave, and for the whole a ConfigMap in the first one, made from the
-instance's parameters. Applying is by name. An undo puts back what was there, with the content it had.
+For every VDU there is a Deployment in the second wave. In the first one there is a ConfigMap made from the instance's
+parameters, and one for each `Files/objects/*.json` of the package. Applying is by name. An undo puts back what was
+there, with the content it had.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from typing import Any
 
 import msgspec
 
-from slipway.model.action import Action, Connection, StepContext
-from slipway.model.errors import BadRequest, Unprocessable
+from slipway.model.action import Action, StepContext, VimConnection
+from slipway.model.errors import BadRequest, Unprocessable, VimError, VimFault
 from slipway.model.machine import Found, FoundMachine, FoundObject, Outcome
 from slipway.model.plan import Effect, Plan, Step, Verb
-from slipway.model.target import Change, Resource, Target
+from slipway.model.target import Change, VimResource, VnfTarget
 
 VIM_TYPE = "OBJECTS.V_1"
 SCHEMA = """
@@ -31,10 +32,13 @@ CREATE TABLE IF NOT EXISTS pod (instance TEXT, uid TEXT PRIMARY KEY, name TEXT, 
 
 
 class Manifest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`file`: the VNFD id, path and digest that its content is read from; in a step's arguments instead of it."""
+
     kind: str
     name: str
-    content: dict[str, Any]
+    content: dict[str, Any] = {}
     wave: int = 0
+    file: tuple[str, str, str] | None = None
 
     @property
     def id(self) -> str:
@@ -66,6 +70,8 @@ class ObjectsDriver:
 
     def __init__(self, directory: Path) -> None:
         self._file = directory / "objects.db"
+        self.globs: tuple[str, ...] = ("Files/objects/*.json",)
+        self.failing = ""  # the object whose making fails once it is there, for good
         self._actions: tuple[Action[Any], ...] = (
             Action("objects.apply", Apply, self._apply, self._undo_apply, timeout=30.0),
             Action("objects.remove", Remove, self._remove, self._undo_remove, timeout=30.0),
@@ -76,11 +82,11 @@ class ObjectsDriver:
     def actions(self) -> tuple[Action[Any], ...]:
         return self._actions
 
-    def validate(self, connection: Connection) -> None:
+    def validate(self, connection: VimConnection) -> None:
         if not connection.interface_info.get("endpoint"):
             raise BadRequest("interfaceInfo.endpoint: it is missing.")
 
-    async def check(self, connection: Connection) -> str:
+    async def check(self, connection: VimConnection) -> str:
         return "objects"
 
     def refuse(self, change: Change) -> None:
@@ -88,12 +94,21 @@ class ObjectsDriver:
         if machines := [vdu.name for vdu in vdus if not vdu.container]:
             raise Unprocessable(f"A VIM of objects holds no machines, and {', '.join(machines)} are; choose another.")
 
-    def resources(self, change: Change) -> tuple[Resource, ...]:
+    def package_files(self, target: VnfTarget) -> tuple[str, ...]:
+        return self.globs
+
+    def resources(self, change: Change) -> tuple[VimResource, ...]:
         return ()
 
-    async def find(self, connection: Connection, instance_id: str, inventory: Found) -> Found:
+    async def find(self, connection: VimConnection, instance_id: str, inventory: Found) -> Found:
         with self._db() as db:
             return Found(objects=_objects(db, instance_id), machines=_pods(db, instance_id))
+
+    def inventory(self) -> dict[str, Found]:
+        """Everything there is, by instance."""
+        with self._db() as db:
+            instances = [row[0] for row in db.execute("SELECT instance FROM object UNION SELECT instance FROM pod")]
+            return {one: Found(objects=_objects(db, one), machines=_pods(db, one)) for one in instances}
 
     def steps(self, change: Change, found: Found) -> Plan:
         wanted, was = _manifests(change.after), {one.id: one for one in _manifests(change.before)}
@@ -117,14 +132,18 @@ class ObjectsDriver:
         return Plan(tuple(steps))
 
     async def _apply(self, args: Apply, ctx: StepContext) -> Outcome:
+        manifests = await _read(args.manifests, ctx)
         with self._db() as db:
-            return _applied(db, args.manifests, ctx.instance_id, args.pods)
+            outcome = _applied(db, manifests, ctx.instance_id, args.pods)
+        if self.failing in {one.name for one in args.manifests}:
+            raise VimError(f"{self.failing} can't be made.", VimFault.PERMANENT)
+        return outcome
 
     async def _undo_apply(self, args: Apply, ctx: StepContext) -> Outcome:
-        before = {one.id for one in args.before}
+        before, names = await _read(args.before, ctx), {one.id for one in args.before}
         with self._db() as db:
-            made = tuple(one for one in args.manifests if one.id not in before)
-            gone, back = _removed(db, made, ctx.instance_id), _applied(db, args.before, ctx.instance_id)
+            made = tuple(one for one in args.manifests if one.id not in names)
+            gone, back = _removed(db, made, ctx.instance_id), _applied(db, before, ctx.instance_id)
             return msgspec.structs.replace(back, removed=(*gone.removed, *back.removed))
 
     async def _remove(self, args: Remove, ctx: StepContext) -> Outcome:
@@ -132,8 +151,9 @@ class ObjectsDriver:
             return _removed(db, args.manifests, ctx.instance_id)
 
     async def _undo_remove(self, args: Remove, ctx: StepContext) -> Outcome:
+        manifests = await _read(args.manifests, ctx)
         with self._db() as db:
-            return _applied(db, args.manifests, ctx.instance_id)
+            return _applied(db, manifests, ctx.instance_id)
 
     async def _delete_pods(self, args: DeletePods, ctx: StepContext) -> Outcome:
         """Others come in their place."""
@@ -158,11 +178,15 @@ class ObjectsDriver:
             db.close()
 
 
-def _manifests(target: Target | None) -> list[Manifest]:
+def _manifests(target: VnfTarget | None) -> list[Manifest]:
     if target is None:
         return []
     settings = Manifest("ConfigMap", "settings", {"data": dict(target.parameters)})
-    return [settings, *(Manifest("Deployment", name, {"replicas": target.counts.get(name, 0)}, wave=1)
+    files = [
+        Manifest("ConfigMap", Path(path).stem, msgspec.json.decode(one.content), 0, (target.vnfd_id, path, one.digest))
+        for path, one in target.files.items()
+    ]
+    return [settings, *files, *(Manifest("Deployment", name, {"replicas": target.counts.get(name, 0)}, wave=1)
                         for name in target.flavour.vdus)]  # fmt: skip
 
 
@@ -173,7 +197,20 @@ def _bare(found: FoundObject) -> Manifest:
 
 def _step(id_: str, action: str, args: Any, effects: Any, steps: list[Step]) -> Step:
     plain = msgspec.json.decode(msgspec.json.encode(args))
+    for one in (*plain.get("manifests", ()), *plain.get("before", ())):
+        if "file" in one:
+            one.pop("content", None)
     return Step(id=id_, action=action, args=plain, effects=tuple(effects), after=(steps[-1].id,) if steps else ())
+
+
+async def _read(manifests: tuple[Manifest, ...], ctx: StepContext) -> tuple[Manifest, ...]:
+    """With their content, where that is in a file of the package."""
+    contents = [
+        msgspec.json.decode(await ctx.package_file(*one.file)) if one.file else one.content for one in manifests
+    ]
+    return tuple(
+        msgspec.structs.replace(one, content=content) for one, content in zip(manifests, contents, strict=True)
+    )
 
 
 def _applied(
@@ -184,6 +221,7 @@ def _applied(
         content = msgspec.json.encode(one.content, order="sorted").decode()
         db.execute("INSERT OR REPLACE INTO object VALUES (?, ?, ?, ?)", (instance, one.kind, one.name, content))
         if one.kind == "Deployment":
+            _require_settings(db, instance, one.name)
             _scale(db, instance, one.name)
     names = {one.id for one in manifests}
     pods = _pods(db, instance)
@@ -202,6 +240,13 @@ def _removed(db: sqlite3.Connection, manifests: tuple[Manifest, ...], instance: 
         db.execute("DELETE FROM pod WHERE instance = ? AND ? = 'Deployment' AND deployment = ?",
                    (instance, one.kind, one.name))  # fmt: skip
     return Outcome(removed=tuple(gone))
+
+
+def _require_settings(db: sqlite3.Connection, instance: str, name: str) -> None:
+    """Pods would not start without: so there are waves."""
+    settings = "SELECT 1 FROM object WHERE instance = ? AND kind = 'ConfigMap' AND name = 'settings'"
+    if db.execute(settings, (instance,)).fetchone() is None:
+        raise VimError(f"Deployment {name} needs the ConfigMap settings, which is not there.", VimFault.PERMANENT)
 
 
 def _scale(db: sqlite3.Connection, instance: str, name: str) -> None:

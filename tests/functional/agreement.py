@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from slipway.lcm.record import inventory
 from slipway.model.instance import InstantiatedVnfInfo
 from slipway.model.machine import Found
 
@@ -21,5 +22,6 @@ def assert_agreement(info: InstantiatedVnfInfo | None, found: Found | None) -> N
     assert {link.id for link in networks} == {network.id for network in there.networks}
     storages = info.virtual_storage_resource_info if info else ()
     assert {storage.id for storage in storages} == {volume.id for volume in there.volumes}
-    ports = {cp.id for vnfc in recorded for cp in vnfc.vnfc_cp_info}
+    ports = {cp.id for vnfc in recorded for cp in vnfc.vnfc_cp_info} | {port.id for port in inventory(info).ports}
     assert ports == {port.id for port in there.ports}
+    assert {one.id: one.digest for one in inventory(info).objects} == {one.id: one.digest for one in there.objects}

@@ -10,17 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from slipway.cluster.naming import node_name
-from slipway.cluster.simulated.api.client import SimulatedApi
-from slipway.cluster.simulated.api.kinds import NODE, POD
-from slipway.cluster.simulated.api.objects import ObjectStore
-from slipway.cluster.simulated.cluster import Cluster, find_cluster
-from slipway.cluster.simulated.reach import SimulatedReach
-from slipway.cluster.steps.liveness import Limits
-from slipway.engine.seam import Boundary
+from slipway.cluster.steps.liveness import LivenessLimits
+from slipway.engine.interfaces import FaultInjector
+from slipway.kube.interface import Object
 from slipway.kube.nodes import node_is_ready
 from slipway.kube.pods import condition, is_terminating
-from slipway.kube.seam import Object
-from slipway.lcm.clusters import vim_id_of
 from slipway.model.instance import InstantiatedVnfInfo, InstantiationState
 from slipway.model.journal import StepRecord
 from slipway.model.operation import Operation, OperationType, State
@@ -34,9 +28,15 @@ from slipway.model.requests import (
     TerminationType,
 )
 from slipway.settings import Settings
+from slipway.simulator.cluster.api.client import SimulatedApi
+from slipway.simulator.cluster.api.kinds import NODE, POD
+from slipway.simulator.cluster.api.objects import ObjectStore
+from slipway.simulator.cluster.cluster import Cluster, find_cluster
+from slipway.simulator.cluster.connector import SimulatedConnector
+from slipway.simulator.vim.driver import SimulatedDriver
 from slipway.store import vims
-from slipway.vim.simulated.driver import SimulatedDriver
-from slipway.vim.simulated.rules import Rule, Target
+from slipway.vim.fault_rules import FaultTarget, Rule
+from slipway.vim_registry.names import vim_id_of
 from tests.functional.agreement import assert_agreement
 from tests.functional.rig import SIMULATED_VIM, Rig, rig_in
 
@@ -88,7 +88,7 @@ class Seen:
 @dataclass(frozen=True)
 class ClusterRig:
     rig: Rig
-    reach: SimulatedReach
+    connector: SimulatedConnector
 
     async def cluster(self, masters: int = 1, **more: Any) -> str:
         instance_id = await self.rig.create()
@@ -125,7 +125,9 @@ class ClusterRig:
 
     async def api(self, instance_id: str, slot: str = "masterNode-0") -> SimulatedApi:
         machine = (await self.machines(instance_id))[slot]
-        return SimulatedApi(self.reach.simulation, SIMULATED_VIM, machine, Target(slot, "masterNode"), "10.11.0.1")
+        return SimulatedApi(
+            self.connector.simulation, SIMULATED_VIM, machine, FaultTarget(slot, "masterNode"), "10.11.0.1"
+        )
 
     def seen(self) -> list[Seen]:
         """Every cluster on the VIM."""
@@ -142,7 +144,7 @@ class ClusterRig:
                 for id_, store in stores.items()
             ]
 
-        return self.reach.simulation.look(SIMULATED_VIM, look)
+        return self.connector.simulation.look(SIMULATED_VIM, look)
 
     async def check(self, instance_id: str) -> None:
         """Record, VIM, cluster and registry say the same, and the cluster is well."""
@@ -181,15 +183,15 @@ def _check_cluster(seen: Seen, info: InstantiatedVnfInfo, instance_id: str) -> N
 async def cluster_rig(
     settings: Settings,
     *,
-    boundary: Boundary | None = None,
+    fault_injector: FaultInjector | None = None,
     working: bool = True,
     sample: Path = CLUSTER,
-    liveness: Limits | None = None,
+    liveness: LivenessLimits | None = None,
     simulated: type[SimulatedDriver] = SimulatedDriver,
 ) -> AsyncIterator[ClusterRig]:
     async with rig_in(
         settings,
-        boundary=boundary,
+        fault_injector=fault_injector,
         working=working,
         management=(),
         hooks=None,
@@ -197,4 +199,4 @@ async def cluster_rig(
         liveness=liveness,
         simulated=simulated,
     ) as rig:
-        yield ClusterRig(rig, rig.slipway.reach.simulated)
+        yield ClusterRig(rig, rig.slipway.simulated_connector)

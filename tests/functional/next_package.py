@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from slipway.model.clock import utcnow
+from slipway.model.descriptor import Descriptor
 from slipway.model.package import OnboardingState, OperationalState, UsageState, VnfPackage
 from slipway.package.build import build_package
 from slipway.store import packages
@@ -45,12 +46,13 @@ async def onboard_next(
     image: str = "1.0",
     words: Mapping[str, str] | None = None,
     hooks: Sequence[str] | None = None,
+    change: Callable[[Descriptor], Descriptor] = lambda descriptor: descriptor,
 ) -> None:
-    """`hooks` None: those that the sample has."""
+    """`hooks` None: those that the sample has. `change`: what else is new in its VNFD."""
     tree = next_package(sample, directory, vnfd_id, version=version, image=image, words=words or {})
     package_id = f"package-{vnfd_id[-12:]}"
     built = build_package(tree, rig.slipway.settings.data_dir / "packages" / f"{package_id}.csar")
-    descriptor = built.descriptor
+    descriptor = change(built.descriptor)
     if hooks is not None:
         descriptor = hooked(descriptor, hooks)
     package = VnfPackage(

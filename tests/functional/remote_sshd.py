@@ -17,11 +17,11 @@ from uuid import uuid4
 
 import asyncssh
 
-from slipway.remote.hands import Hands
-from slipway.remote.known_hosts import KnownHere, KnownHosts, public_text
-from slipway.remote.limits import Limits
+from slipway.remote.connect import SshLimits
+from slipway.remote.known_hosts import InMemoryKnownHosts, KnownHosts, public_text
 from slipway.remote.pool import Pool
-from slipway.remote.target import Target
+from slipway.remote.ssh_host import SshHost
+from slipway.remote.target import SshTarget
 
 LAB = Path(__file__).parents[2] / "lab" / "sshd"
 ME = getpass.getuser()
@@ -53,10 +53,10 @@ class Sshd:
         private.write_bytes(key.export_private_key())
         key.write_public_key(self._place / "host_key.pub")
 
-    def target(self, **changes: object) -> Target:
+    def target(self, **changes: object) -> SshTarget:
         """A login as whoever runs the tests, with the host key pinned."""
         given = {"private_key": OWN_KEY.export_private_key().decode(), "host_key": self.host_key}
-        return Target(**{"address": "127.0.0.1", "username": ME, "port": self.port, **given, **changes})  # type: ignore[arg-type]
+        return SshTarget(**{"address": "127.0.0.1", "username": ME, "port": self.port, **given, **changes})  # type: ignore[arg-type]
 
     def start(self) -> None:
         options = {
@@ -99,8 +99,8 @@ def running_sshd(place: Path) -> Iterator[Sshd]:
 
 
 @asynccontextmanager
-async def pooled(limits: Limits | None = None, known: KnownHosts | None = None) -> AsyncIterator[Pool]:
-    pool = Pool(known or KnownHere(), limits or Limits())
+async def pooled(limits: SshLimits | None = None, known: KnownHosts | None = None) -> AsyncIterator[Pool]:
+    pool = Pool(known or InMemoryKnownHosts(), limits or SshLimits())
     try:
         yield pool
     finally:
@@ -108,9 +108,9 @@ async def pooled(limits: Limits | None = None, known: KnownHosts | None = None) 
 
 
 @asynccontextmanager
-async def hands_on(target: Target, limits: Limits | None = None) -> AsyncIterator[Hands]:
+async def ssh_host_on(target: SshTarget, limits: SshLimits | None = None) -> AsyncIterator[SshHost]:
     async with pooled(limits) as pool:
-        yield Hands(pool, target)
+        yield SshHost(pool, target)
 
 
 @contextmanager

@@ -12,11 +12,11 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
-from slipway.lcm.onboarding import Onboarding
-from slipway.lcm.subscribing import Subscribing
-from slipway.notify.calling import Calling
-from slipway.outside.addresses import read_networks
-from slipway.outside.guard import Guard
+from slipway.notify.client import NotificationClient
+from slipway.notify.subscription_service import SubscriptionService
+from slipway.onboarding.onboarding import Onboarding
+from slipway.outgoing.addresses import read_networks
+from slipway.outgoing.guard import Guard
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
 from tests.unit.api.world import World, a_world
@@ -41,9 +41,9 @@ QUERIES = {
 def loopback_world(database: Database, directory: Path) -> AbstractAsyncContextManager[World]:
     guard = Guard(networks=read_networks(("127.0.0.0/8",)), loopback=True, resolver=_nobody)
     vault = Vault(directory / "secrets.key")
-    subscribing = Subscribing(database, vault, guard, Calling(guard), test=False)
+    subscription_service = SubscriptionService(database, vault, guard, NotificationClient(guard), test=False)
     onboarding = Onboarding(database, directory / "packages", vault, guard=guard)
-    return a_world(database, directory, subscribing=subscribing, onboarding=onboarding)
+    return a_world(database, directory, subscription_service=subscription_service, onboarding=onboarding)
 
 
 async def _nobody(host: str, port: int) -> Sequence[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from tests.unit.outside.loopback_server import Answer, Asked, document, serving
+from tests.unit.outgoing.loopback_server import Answer, Asked, document, serving
 
 Decision = Callable[[dict[str, Any]], Answer | Awaitable[Answer]]
 GRANTS = "/grant/v1/grants"

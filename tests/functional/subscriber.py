@@ -11,6 +11,11 @@ from typing import Any
 
 import msgspec
 
+from tests.unit.api.world import BASE_URL, World
+
+V1, V2, PACKAGES = "/vnflcm/v1/subscriptions", "/vnflcm/v2/subscriptions", "/vnfpkgm/v1/subscriptions"
+VERSION = {"Version": "2.0.0"}
+
 
 class Subscriber:
     """`answers` are the statuses of the next POSTs, then 204. `silent`: it takes calls and never answers."""
@@ -101,3 +106,11 @@ async def a_subscriber(tls: ssl.SSLContext | None = None) -> AsyncIterator[Subsc
         yield subscriber
     finally:
         server.close()
+
+
+async def subscribe(world: World, path: str, subscriber: Subscriber, **more: Any) -> dict[str, Any]:
+    headers = VERSION if path == V2 else {}
+    answer = await world.call("POST", path, 201, json={"callbackUri": subscriber.uri, **more}, headers=headers)
+    shown: dict[str, Any] = answer.json()
+    assert answer.headers["location"] == shown["_links"]["self"]["href"] == f"{BASE_URL}{path}/{shown['id']}"
+    return shown

@@ -15,10 +15,13 @@ from slipway.model.vim import SIMULATED
 from slipway.package.build import build_package
 from slipway.store import instances
 from slipway.store.database import Database
+from tests.cases import in_one_world
 from tests.functional.next_package import NEXT_ID, next_package
 from tests.functional.rig import SAMPLE
 from tests.functional.two_projects import ALL_PROJECTS, Projects, two_projects
 from tests.unit.api.world import LCM, PACKAGES, TOKEN
+
+pytestmark = pytest.mark.sqlite_suffices
 
 V1 = "/vnflcm/v1"
 VIMS = "/slipway/v1/vims"
@@ -33,15 +36,15 @@ async def projects(database: Database, tmp_path: Path) -> AsyncIterator[Projects
         yield projects
 
 
-async def refused(projects: Projects, method: str, path: str, body: dict[str, Any], *places: str) -> None:
-    """For red, a body with something of blue at the last of `places` is as one with something that never was."""
+async def refused(projects: Projects, method: str, path: str, body: dict[str, Any], *paths: str) -> None:
+    """For red, a body with something of blue at the last of `paths` is as one with something that never was."""
     thing = body
-    for place in places[:-1]:
+    for place in paths[:-1]:
         thing = thing[place]
     told = []
-    real = thing[places[-1]]
+    real = thing[paths[-1]]
     for value in (real, UNKNOWN):
-        thing[places[-1]] = value
+        thing[paths[-1]] = value
         answer = await projects.ask("stranger", method, path, json=body)
         assert answer.status_code in (400, 404, 422), f"{method} {path} {body}: {answer.status_code} {answer.text}"
         told.append((answer.status_code, answer.text.replace(value, "IT")))
@@ -205,7 +208,7 @@ async def test_an_admin_of_a_project_gives_tokens_for_it_and_takes_them_back(pro
     await projects.did("new", "GET", f"{LCM}/vnf_instances", 401)
 
 
-@pytest.mark.parametrize("project", ["", " ", "a/b", "../x", "x" * 65, "-x", "ä"])
+@in_one_world("project", ["", " ", "a/b", "../x", "x" * 65, "-x", "ä"])
 async def test_a_project_has_a_plain_name(projects: Projects, project: str) -> None:
     body = {"name": "new", "role": "reader", "project": project}
     answer = await projects.did(ALL_PROJECTS, "POST", TOKENS, 400, json=body)

@@ -32,6 +32,7 @@ NAMED = {
     "/vnflcm/v2/vnf_lcm_op_occs": ["operation"],
     "/vnfpkgm/v1/vnf_packages": ["package"],
     "/vnfpkgm/v1/onboarded_vnf_packages": ["VNFD"],
+    "/slipway/v1/vnf_packages": ["package"],
     "/slipway/v1/operations": ["operation"],
     "/slipway/v1/clusters": ["instance"],
     "/slipway/v1/vims": ["VIM", "VIM's name"],

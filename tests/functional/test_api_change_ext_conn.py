@@ -11,6 +11,8 @@ import pytest
 from slipway.store.database import Database
 from tests.unit.api.world import BASE_URL, LCM, World, a_world
 
+pytestmark = pytest.mark.sqlite_suffices
+
 LINK = {"id": "outside", "resourceId": "net-2", "extCps": [{"cpdId": "workerNode_CP1"}]}
 
 

@@ -74,12 +74,12 @@ def test_hostile_bodies(database: Database, tmp_path: Path) -> None:
             ("POST", f"{LCM}/vnf_lcm_op_occs/x/cancel"),
         ]  # fmt: skip
 
-        @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=150, suppress_health_check=list(HealthCheck))
         @given(st.sampled_from(targets), bodies)
         def check(target: tuple[str, str], body: bytes) -> None:
             runner.run(answered(world, *target, content=body, headers=JSON))
 
-        @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+        @settings(max_examples=60, suppress_health_check=list(HealthCheck))
         @given(st.sampled_from(["filter", "fields", "exclude_fields", "nextpage_opaque_marker", "all_fields"]), texts)
         def check_query(name: str, value: str) -> None:
             if not any("\ud800" <= character <= "\udfff" for character in value):

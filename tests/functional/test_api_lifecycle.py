@@ -124,7 +124,7 @@ async def test_what_runs_is_what_was_shown(world: World, action: str, body: dict
     version = (await world.call("GET", f"{LCM}/vnf_instances/{instance_id}", 200)).headers["etag"]
     assert plan["steps"]
     kind = OperationType(action.upper())
-    whole = await world.services.lcm.preview(kind, instance_id, msgspec.convert(body, OPERATIONS[kind].request))
+    whole = await world.services.lcm.preview_plan(kind, instance_id, msgspec.convert(body, OPERATIONS[kind].request))
 
     operation = await world.run(instance_id, action, body)
     path = f"/slipway/v1/operations/{operation['id']}/steps"

@@ -15,11 +15,12 @@ import pytest
 from sqlalchemy import Connection, select
 
 from slipway.api.application import make_app
-from slipway.lcm.incoming import Incoming
-from slipway.lcm.package_records import begin
+from slipway.onboarding.incoming import IncomingFiles
+from slipway.onboarding.records import begin
 from slipway.store import tables
 from slipway.store.database import Database
 from tests.unit.api.world import BASE_URL, PACKAGES, TOKEN, World, a_world, sample_csar
+from tests.unit.package.csars import varied, zipped
 
 ZIP = {"Content-Type": "application/zip"}
 DISABLED = {"operationalState": "DISABLED"}
@@ -91,7 +92,30 @@ async def test_a_broken_package_says_what_is_wrong_and_can_be_sent_again(world: 
     await world.call("PUT", f"{where}/package_content", 409, content=content, headers=ZIP)
 
 
-async def test_secrets_in_user_defined_data_are_stored_encrypted_and_shown_to_nobody(world: World) -> None:
+async def test_what_is_contradictory_and_harms_nothing_is_told_with_the_package(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    where = await created(world)
+    warnings = where.replace("/vnfpkgm/v1", "/slipway/v1") + "/warnings"
+    assert (await world.call("GET", warnings, 200)).json() == []
+    content = zipped(varied("aspect: out", "aspect: sideways"))
+    await world.call("PUT", f"{where}/package_content", 202, content=content, headers=ZIP)
+
+    shown = (await world.call("GET", where, 200)).json()
+    assert shown["onboardingState"] == "ONBOARDED"
+    assert "warnings" not in shown, "the standard's VnfPkgInfo has no such attribute"
+    (warning,) = (await world.call("GET", warnings, 200)).json()
+    assert (warning["file"], warning["line"]) == ("Definitions/vnfd.yaml", 76)
+    assert warning["what"].endswith("which is not declared: it is ignored.")
+    assert (
+        f"{shown['id']} is onboarded with warnings: 1, the first: Definitions/vnfd.yaml:76: The policy" in caplog.text
+    )
+    await world.call("GET", "/slipway/v1/vnf_packages/nothing/warnings", 404)
+
+
+async def test_secrets_in_user_defined_data_are_stored_encrypted_and_shown_to_nobody(
+    world: World,
+) -> None:
     data = {"owner": "me", "login": {"user": "u", "password": "canary-1"}, "api_token": "canary-2"}
     data["database"] = "postgres://u:canary-5@h/db"
     created = await world.call("POST", PACKAGES, 201, json={"userDefinedData": data})
@@ -221,7 +245,7 @@ async def test_what_a_dead_process_left_is_taken_over_without_a_restart(world: W
     for method in ("PUT", "DELETE"):
         where = await created(world)
         package_id = where.rsplit("/", 1)[1]
-        with await world.services.database.write(begin, package_id, Incoming(world.directory / "packages")):
+        with await world.services.database.write(begin, package_id, IncomingFiles(world.directory / "packages")):
             await world.call("DELETE", where, 409)
         if method == "DELETE":
             await world.call("DELETE", where, 204)

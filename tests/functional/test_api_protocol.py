@@ -12,6 +12,7 @@ import pytest
 
 from slipway.api.application import make_app
 from slipway.store.database import Database
+from tests.cases import in_one_world
 from tests.unit.api.world import BASE_URL, LCM, PACKAGES, TOKEN, World, a_world
 
 pytestmark = pytest.mark.sqlite_suffices
@@ -72,13 +73,16 @@ async def test_both_ways_to_give_the_token(world: World) -> None:
 
 
 async def test_health_and_info(world: World) -> None:
-    assert (await world.call("GET", "/health", 200)).json() == {"status": "ok", "version": world.services.version}
+    assert (await world.call("GET", "/health", 200)).json() == {
+        "status": "ok",
+        "version": world.services.version,
+    }
     info = (await world.call("GET", "/slipway/v1/info", 200)).json()
     assert info["database"] in ("sqlite", "postgresql")
     assert info["workers"] == 1
 
 
-@pytest.mark.parametrize(
+@in_one_world(
     ("version", "status"),
     [("2.0.0", 200), ("2.0.0-impl:acme:1", 200), ("2", 400), ("two", 400), ("", 400), ("1.3.0", 406), ("2.0.1", 406)],
 )
@@ -99,7 +103,7 @@ async def test_the_version_must_be_there_but_for_the_list_of_versions(world: Wor
             assert {"version": "2.0.0", "isDeprecated": False} in answer.json()["apiVersions"]
 
 
-@pytest.mark.parametrize(
+@in_one_world(
     ("accept", "status"),
     [
         ("application/json", 200),
@@ -154,7 +158,7 @@ async def test_errors_of_the_way_in(world: World) -> None:
     await world.call("GET", f"{INSTANCES}?fields=id&fields=id", 400)
 
 
-@pytest.mark.parametrize(
+@in_one_world(
     ("body", "place"),
     [
         (b"", "missing"),
@@ -199,5 +203,8 @@ async def test_the_unexpected_shows_nothing_from_inside(world: World, caplog: py
 
 
 async def test_no_token_lets_everybody_in(database: Database, tmp_path: Path) -> None:
-    async with a_world(database, tmp_path, callers=None) as world, client_of(make_app(world.services)) as client:
+    async with (
+        a_world(database, tmp_path, authenticator=None) as world,
+        client_of(make_app(world.services)) as client,
+    ):
         assert (await client.get("/slipway/v1/info")).status_code == 200

@@ -140,7 +140,6 @@ class Walk:
             max_examples=self._examples,
             derandomize=True,
             database=None,
-            deadline=None,
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )

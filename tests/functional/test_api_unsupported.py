@@ -13,8 +13,9 @@ from slipway.store.database import Database
 from tests.unit.api.world import LCM, World, a_world
 
 V1 = "/vnflcm/v1"
-MANAGED = [{"id": "m", "vnfVirtualLinkDescId": "internalVL", "resourceId": "net-9"}]
+MANAGED = {"id": "m", "vnfVirtualLinkDescId": "internalVL", "resourceId": "net-9"}
 CONFIG = "extVirtualLinks[0].extCps[0].cpConfig"
+PORT = {"id": "p", "resourceHandle": {"resourceId": "r"}}
 FIXED = [{"type": "IPV4", "fixedAddresses": ["10.0.0.5"]}]
 
 
@@ -42,19 +43,13 @@ def asked(*addresses: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 def links(version: str) -> list[tuple[dict[str, Any], str]]:
     """Links, and the attribute of each that is refused."""
-    path, config = "extVirtualLinks[0]", CONFIG
+    config = CONFIG
     one = {"type": "IPV4", "numDynamicAddresses": 1}
     return [
-        (link(version, {"linkPortId": "port"}), f"{config}.{{}}.linkPortId"),
-        (link(version, extLinkPorts=[{"id": "p", "resourceHandle": {"resourceId": "r"}}]), f"{path}.extLinkPorts"),
-        (link(version, resourceProviderId="somebody"), f"{path}.resourceProviderId"),
-        (link(version, asked(one | {"subnetId": "s"})), f"{config}.{{}}.subnetId"),
+        (link(version, {"linkPortId": "p"}, extLinkPorts=[PORT]), f"{config}.{{}}.linkPortId"),
         (link(version, asked(one | {"numDynamicAddresses": 2})), f"{config}.{{}}.numDynamicAddresses"),
-        (link(version, asked(*FIXED, one)), f"{config}.{{}}.ipAddresses"),
-        (
-            link(version, asked({"type": "IPV4", "fixedAddresses": ["10.0.0.5", "10.0.0.6"]})),
-            f"{config}.{{}}.fixedAddresses",
-        ),
+        (link(version, asked(*FIXED, one)), f"{config}.{{}}.numDynamicAddresses"),
+        (link(version, asked(one | {"numDynamicAddresses": 17, "subnetId": "s"})), f"{config}.{{}}.ipAddresses"),
         (
             link(
                 version, asked({"type": "IPV4", "addressRange": {"minAddress": "10.0.0.5", "maxAddress": "10.0.0.9"}})
@@ -79,13 +74,12 @@ async def test_what_does_nothing_is_refused_by_name(world: World, version: str) 
     cases = [
         (*operation, body, path.format(key)) for operation in (instantiate, connect) for body, path in links(version)
     ]
-    cases.append((*instantiate, {"extManagedVirtualLinks": MANAGED}, "extManagedVirtualLinks"))
     if version == LCM:
         cases += [
-            (*instantiate, link(version, {"parentCpConfigId": "b"}), f"{CONFIG}.a.parentCpConfigId"),
+            (*instantiate, link(version, {"parentCpConfigId": "a"}), f"{CONFIG}.a.parentCpConfigId"),
             (standing, "heal", {}, {"healScript": "http://example.com/heal.sh"}, "healScript"),
-            (standing, "change_vnfpkg", {"vnfdId": vnfd}, {"extManagedVirtualLinks": MANAGED},
-             "extManagedVirtualLinks"),
+            (*instantiate, {"extManagedVirtualLinks": [MANAGED | {"vnfLinkPort": [{"vnfLinkPortId": "p"}]}]},
+             "extManagedVirtualLinks[0].vnfLinkPort"),
         ]  # fmt: skip
     for instance_id, action, needed, body, path in cases:
         where = f"{version}/vnf_instances/{instance_id}/{action}"
@@ -100,6 +94,19 @@ async def test_empty_ones_pass(world: World, version: str) -> None:
     new = await world.create((await world.show(await world.instantiated()))["vnfdId"])
     body = {"flavourId": "simple", "extManagedVirtualLinks": [], **link(version, asked(*FIXED), extLinkPorts=[])}
     await world.call("POST", f"{version}/vnf_instances/{new}/instantiate", 202, json=body)
+
+
+@pytest.mark.parametrize("version", [V1, LCM])
+async def test_ids_that_refer_to_nothing_are_kept_as_they_were_given(world: World, version: str) -> None:
+    new = await world.create((await world.show(await world.instantiated()))["vnfdId"])
+    unused = {"linkPortId": "nothing", **({"parentCpConfigId": "nothing"} if version == LCM else {})}
+    body = {"flavourId": "simple", **link(version, {**asked(*FIXED), **unused}, extLinkPorts=[PORT])}
+    begun = await world.call("POST", f"{version}/vnf_instances/{new}/instantiate", 202, json=body)
+    await world.ended(begun.headers["Location"].rpartition("/")[2])
+    (recorded,) = (await world.show(new))["instantiatedVnfInfo"]["extVirtualLinkInfo"]
+    assert recorded["extLinkPorts"] == [PORT]
+    (config,) = (one for key, one in recorded["currentVnfExtCpData"][0]["cpConfig"].items() if key in ("000", "a"))
+    assert {name: config[name] for name in unused} == unused
 
 
 @pytest.mark.parametrize("version", [V1, LCM])

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from slipway.lcm.vim_choice import in_clear
-from slipway.lcm.vim_registry import VimRegistry
-from slipway.model.action import Action, Connection
+from slipway.model.action import Action, VimConnection
 from slipway.model.errors import VimError, VimFault
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.machine import Found
 from slipway.model.plan import Plan
-from slipway.model.target import Change, Resource
+from slipway.model.target import Change, VimResource, VnfTarget
 from slipway.store import instances
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
-from slipway.vim.registry import Drivers
+from slipway.vim.drivers import Drivers
+from slipway.vim_registry.choice import resolve_connection
+from slipway.vim_registry.registry import VimRegistry
 from tests.unit.api.world import LCM, World, a_world
 
 VIMS = "/slipway/v1/vims"
@@ -47,7 +47,7 @@ async def test_credentials_are_never_shown(world: World) -> None:
         assert PASSWORD not in answer.text
         assert "$secret" not in answer.text
         assert "username" in answer.text
-    _, connection = await world.services.vims.reached("sim")
+    _, connection = await world.services.vims.driver_and_connection("sim")
     assert connection.access_info == {**access, "username": "you"}
 
 
@@ -57,7 +57,7 @@ async def test_a_vim_is_changed_by_merge_patch(world: World) -> None:
     changed = (await world.call("PATCH", f"{VIMS}/sim", 200, json=patch)).json()
     assert changed["name"] == "other"
     assert "description" not in changed
-    _, connection = await world.services.vims.reached("other")
+    _, connection = await world.services.vims.driver_and_connection("other")
     assert connection.access_info == {"password": "new"}
     await world.call("PATCH", f"{VIMS}/other", 400, json={"vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3"})
     await world.call("PATCH", f"{VIMS}/other", 400, json={"name": None})
@@ -91,23 +91,26 @@ class Elsewhere:
     vim_type = "ELSEWHERE.V_1"
     actions: tuple[Action[Any], ...] = ()
 
-    def validate(self, connection: Connection) -> None:
+    def validate(self, connection: VimConnection) -> None:
         pass
 
-    async def register(self, connection: Connection) -> None:
+    async def register(self, connection: VimConnection) -> None:
         if connection.extra.get("broken"):
             raise VimError("It does not want to.", VimFault.PERMANENT)
 
-    async def check(self, connection: Connection) -> str:
+    async def check(self, connection: VimConnection) -> str:
         return "there"
 
     def refuse(self, change: Change) -> None:
         pass
 
-    def resources(self, change: Change) -> tuple[Resource, ...]:
+    def package_files(self, target: VnfTarget) -> tuple[str, ...]:
         return ()
 
-    async def find(self, connection: Connection, instance_id: str, inventory: Found) -> Found:
+    def resources(self, change: Change) -> tuple[VimResource, ...]:
+        return ()
+
+    async def find(self, connection: VimConnection, instance_id: str, inventory: Found) -> Found:
         return Found()
 
     def steps(self, change: Change, found: Found) -> Plan:
@@ -169,6 +172,6 @@ async def test_stored_credentials_go_to_no_other_address(world: World) -> None:
     instance = await world.services.database.read(instances.get, instance_id)
     for interface, known in (({"endpoint": "sim://elsewhere"}, True), ({"endpoint": "sim://thief"}, False)):
         info = VimConnectionInfo(vim_id=vim["id"], vim_type=vim["vimType"], interface_info=interface)
-        reached = await world.services.database.read(in_clear, world.services.vault, info, instance.vnf.id)
+        reached = await world.services.database.read(resolve_connection, world.services.vault, info, instance.vnf.id)
         assert reached.interface_info == interface
         assert ("password" in reached.access_info) is known

@@ -15,11 +15,13 @@ from slipway.model.instance import ExtVirtualLink, InstantiatedVnfInfo
 from slipway.model.machine import FoundPort
 from slipway.model.operation import ChangeType, Operation, OperationType, State
 from slipway.model.requests import ChangeExtConnRequest, HealRequest, InstantiateRequest, ScaleRequest, ScaleType
-from slipway.vim.simulated.rules import Rule, RuleKind
+from slipway.vim.fault_rules import Rule, RuleKind
 from tests.databases import setting
 from tests.functional.agreement import assert_agreement
 from tests.functional.rig import SIMULATED_VIM, Rig, rig_in, settings_in
-from tests.functional.test_change_package import Gate
+from tests.functional.test_change_package import AuthMiddleware
+
+pytestmark = pytest.mark.sqlite_suffices
 
 KIND = OperationType.CHANGE_EXT_CONN
 FIRST, SECOND = "workerNode-0", "workerNode-1"
@@ -40,12 +42,12 @@ def to(*links: ExtVirtualLink) -> ChangeExtConnRequest:
 
 
 @pytest.fixture
-def gate() -> Gate:
-    return Gate()
+def gate() -> AuthMiddleware:
+    return AuthMiddleware()
 
 
 @pytest.fixture
-async def rig(database_url: URL, tmp_path: Path, gate: Gate) -> AsyncIterator[Rig]:
+async def rig(database_url: URL, tmp_path: Path, gate: AuthMiddleware) -> AsyncIterator[Rig]:
     hooks = ["change_external_connectivity_start=gate", "change_external_connectivity_end=gate"]
     async with rig_in(settings_in(tmp_path / "data", setting(database_url)), management=[gate], hooks=hooks) as rig:
         yield rig
@@ -98,7 +100,7 @@ async def half_done(rig: Rig, instance_id: str) -> Operation:
     return operation
 
 
-async def test_ports_move_and_all_else_stays(rig: Rig, gate: Gate) -> None:
+async def test_ports_move_and_all_else_stays(rig: Rig, gate: AuthMiddleware) -> None:
     instance_id = await standing(rig)
     before, machines = await agreed(rig, instance_id), (await rig.inventory())[instance_id].machines
     operation = await rig.run(KIND, instance_id, to(link("l2", "net-2", "10.2.0.5", "10.2.0.6")))
@@ -177,7 +179,7 @@ async def test_a_rollback_gives_the_old_ports_back(rig: Rig) -> None:
     assert {port.network for port in (await agreed(rig, instance_id)).values()} > {"net-2"}
 
 
-async def test_a_rollback_after_the_vims_work_takes_that_back_too(rig: Rig, gate: Gate) -> None:
+async def test_a_rollback_after_the_vims_work_takes_that_back_too(rig: Rig, gate: AuthMiddleware) -> None:
     instance_id = await standing(rig)
     before = await agreed(rig, instance_id)
     await fails_on(rig, FIRST, call="unplug")
@@ -218,10 +220,10 @@ async def test_given_up_half_way_the_next_change_brings_all_to_one_network(rig: 
 async def test_what_cant_be_is_refused_and_nothing_is_begun(rig: Rig) -> None:
     instance_id = await rig.create()
     with pytest.raises(Conflict, match="not instantiated"):
-        await rig.slipway.lcm.begin(KIND, instance_id, to(link("l2", "net-2")))
+        await rig.slipway.lcm.start_operation(KIND, instance_id, to(link("l2", "net-2")))
     instance_id = await standing(rig)
-    for ask in (rig.slipway.lcm.begin, rig.slipway.lcm.preview):
+    for ask in (rig.slipway.lcm.start_operation, rig.slipway.lcm.preview_plan):
         with pytest.raises(BadRequest, match="no connection point 'nobody'"):
             await ask(KIND, instance_id, to(link("l2", "net-2", point="nobody")))
-    preview = await rig.slipway.lcm.preview(KIND, instance_id, to(link("l2", "net-2")))
+    preview = await rig.slipway.lcm.preview_plan(KIND, instance_id, to(link("l2", "net-2")))
     assert [step.nodes for step in preview.steps] == [(), (FIRST,), (SECOND,), (FIRST,), (SECOND,), ()]

@@ -1,4 +1,4 @@
-"""A VNF changes to another package: its record and the packages follow, its machines stay."""
+"""A VNF changes to another package: its record and the packages follow; machines that differ are made anew in turns."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import msgspec
 import pytest
 
 from slipway.model.action import Action, StepContext
-from slipway.model.errors import BadRequest, Conflict, RequestError, StepError, Unprocessable
+from slipway.model.descriptor import Descriptor
+from slipway.model.errors import BadRequest, Conflict, RequestError, StepError, Unprocessable, VimFault
 from slipway.model.hooks import EDGES, Edges, HookPlan
 from slipway.model.instance import VimConnectionInfo
-from slipway.model.machine import Outcome
-from slipway.model.operation import OperationType, State
+from slipway.model.machine import FoundMachine, Outcome
+from slipway.model.operation import ChangeType, Operation, OperationType, State
 from slipway.model.package import OperationalState, UsageState
 from slipway.model.plan import Plan, Step
 from slipway.model.requests import (
@@ -28,9 +29,10 @@ from slipway.model.requests import (
 )
 from slipway.model.situation import Situation
 from slipway.store import packages
+from slipway.vim.fault_rules import Rule, RuleKind
 from tests.functional.agreement import assert_agreement
 from tests.functional.next_package import NEXT_ID, onboard_next
-from tests.functional.rig import SAMPLE, Rig, rig_in, settings_in
+from tests.functional.rig import SAMPLE, SIMULATED_VIM, Rig, rig_in, settings_in
 
 NEXT = NEXT_ID
 CHANGE = ChangePackageRequest(vnfd_id=NEXT)
@@ -41,7 +43,7 @@ class Nothing(msgspec.Struct, frozen=True):
     pass
 
 
-class Gate:
+class AuthMiddleware:
     """A step at each hook, which does not let pass when it is shut."""
 
     name, aliases = "gate", ()
@@ -74,12 +76,12 @@ class Gate:
 
 
 @pytest.fixture
-def gate() -> Gate:
-    return Gate()
+def gate() -> AuthMiddleware:
+    return AuthMiddleware()
 
 
 @pytest.fixture
-async def rig(tmp_path: Path, gate: Gate) -> AsyncIterator[Rig]:
+async def rig(tmp_path: Path, gate: AuthMiddleware) -> AsyncIterator[Rig]:
     async with rig_in(settings_in(tmp_path / "data"), management=[gate], hooks=()) as rig:
         yield rig
 
@@ -104,7 +106,7 @@ async def disable(rig: Rig, vnfd_id: str) -> str:
     return package.id
 
 
-async def test_the_record_follows_and_the_machines_stay(rig: Rig, gate: Gate, tmp_path: Path) -> None:
+async def test_the_record_follows_and_the_machines_stay(rig: Rig, gate: AuthMiddleware, tmp_path: Path) -> None:
     instance_id = await instantiated(rig, keep="this", replace={"a": 1, "b": 1})
     out = ScaleRequest(type=ScaleType.SCALE_OUT, aspect_id="workers")
     await rig.run(OperationType.SCALE, instance_id, out)
@@ -142,8 +144,111 @@ async def test_the_record_follows_and_the_machines_stay(rig: Rig, gate: Gate, tm
     assert_agreement((await rig.instance(instance_id)).vnf.instantiated_vnf_info, (await rig.inventory())[instance_id])
 
 
+def larger_workers(descriptor: Descriptor) -> Descriptor:
+    flavour = descriptor.flavours["simple"]
+    worker = msgspec.structs.replace(flavour.vdus["workerNode"], flavour="m1.huge")
+    vdus = {**flavour.vdus, "workerNode": worker}
+    return msgspec.structs.replace(descriptor, flavours={"simple": msgspec.structs.replace(flavour, vdus=vdus)})
+
+
+async def machines(rig: Rig, instance_id: str) -> dict[str, FoundMachine]:
+    return {one.name: one for one in (await rig.inventory())[instance_id].machines}
+
+
+async def agreed(rig: Rig, instance_id: str) -> None:
+    assert_agreement((await rig.instance(instance_id)).vnf.instantiated_vnf_info, (await rig.inventory())[instance_id])
+
+
+async def half_way(rig: Rig, instance_id: str, tmp_path: Path) -> Operation:
+    """The first worker is made anew, the second can't be."""
+    await onboard_next(rig, SAMPLE, tmp_path, NEXT, hooks=(), change=larger_workers)
+    fault = Rule(call="make_machine", machine="workerNode-1", kind=RuleKind.ERROR, fault=VimFault.QUOTA)
+    await rig.slipway.simulated.set_rules(SIMULATED_VIM, [fault])
+    operation = await rig.run(KIND, instance_id, CHANGE)
+    assert operation.operation_state is State.FAILED_TEMP
+    await rig.slipway.simulated.clear(SIMULATED_VIM)
+    now = await machines(rig, instance_id)
+    assert now.keys() == {"masterNode-0", "workerNode-0"}
+    assert now["workerNode-0"].flavour == "m1.huge"
+    return operation
+
+
+async def test_vnfcs_that_differ_are_made_anew_where_they_were(rig: Rig, tmp_path: Path) -> None:
+    instance_id = await instantiated(rig)
+    before = await machines(rig, instance_id)
+    await onboard_next(rig, SAMPLE, tmp_path, NEXT, hooks=(), change=larger_workers)
+    operation = await rig.run(KIND, instance_id, CHANGE)
+    assert operation.operation_state is State.COMPLETED, operation.error
+    journal = sorted(await rig.journal(operation.id), key=lambda step: step.ended_at or 0.0)
+    assert [step.id for step in journal] == [
+        "remove machine workerNode-0",
+        "make machine workerNode-0",
+        "remove machine workerNode-1",
+        "make machine workerNode-1",
+    ]
+    after = await machines(rig, instance_id)
+    assert after["masterNode-0"] == before["masterNode-0"]
+    for slot in ("workerNode-0", "workerNode-1"):
+        old, new = before[slot], after[slot]
+        assert (new.id != old.id, new.flavour) == (True, "m1.huge")
+        assert (new.ports, new.volumes) == (old.ports, old.volumes), "addresses and data are kept"
+    assert operation.resource_changes is not None
+    assert [(one.vdu_id, one.change_type) for one in operation.resource_changes.affected_vnfcs] == [
+        ("workerNode", ChangeType.REMOVED),
+        ("workerNode", ChangeType.REMOVED),
+        ("workerNode", ChangeType.ADDED),
+        ("workerNode", ChangeType.ADDED),
+    ]
+    await agreed(rig, instance_id)
+
+
+async def test_a_rollback_makes_the_vnfcs_again_that_were_there(rig: Rig, tmp_path: Path) -> None:
+    instance_id = await instantiated(rig)
+    before, record = await machines(rig, instance_id), (await rig.instance(instance_id)).vnf
+    operation = await half_way(rig, instance_id, tmp_path)
+    await rig.slipway.lcm.roll_back(operation.id)
+    ended = await rig.rest(operation.id)
+    assert ended.operation_state is State.ROLLED_BACK
+    after = await machines(rig, instance_id)
+    assert {slot: (one.id, one.flavour, one.ports, one.volumes) for slot, one in after.items()} == {
+        slot: (one.id, one.flavour, one.ports, one.volumes) for slot, one in before.items()
+    }
+    vnf = (await rig.instance(instance_id)).vnf
+    assert vnf.vnfd_id == record.vnfd_id
+    assert ended.resource_changes is not None
+    assert {one.change_type for one in ended.resource_changes.affected_vnfcs} == {ChangeType.MODIFIED}
+    await agreed(rig, instance_id)
+
+
+async def test_a_retry_goes_on_with_the_vnfc_that_failed(rig: Rig, tmp_path: Path) -> None:
+    instance_id = await instantiated(rig)
+    operation = await half_way(rig, instance_id, tmp_path)
+    first = (await machines(rig, instance_id))["workerNode-0"]
+    await rig.slipway.lcm.retry(operation.id)
+    assert (await rig.rest(operation.id)).operation_state is State.COMPLETED
+    after = await machines(rig, instance_id)
+    assert after["workerNode-0"] == first
+    assert after["workerNode-1"].flavour == "m1.huge"
+    await agreed(rig, instance_id)
+
+
+async def test_after_fail_a_heal_makes_what_is_missing_and_the_change_can_be_asked_for_again(
+    rig: Rig, tmp_path: Path
+) -> None:
+    instance_id = await instantiated(rig)
+    operation = await half_way(rig, instance_id, tmp_path)
+    await rig.slipway.lcm.fail(operation.id)
+    assert (await rig.instance(instance_id)).vnf.vnfd_id == rig.vnfd_id
+    with pytest.raises(Unprocessable, match="the VNF has 1; scale or heal it first"):
+        await rig.slipway.lcm.start_operation(KIND, instance_id, CHANGE)
+    for kind, request in ((OperationType.HEAL, HealRequest()), (KIND, CHANGE)):
+        assert (await rig.run(kind, instance_id, request)).operation_state is State.COMPLETED
+        await agreed(rig, instance_id)
+    assert (await machines(rig, instance_id))["workerNode-1"].flavour == "m1.huge"
+
+
 async def test_until_the_end_the_vnf_is_on_the_old_package_and_both_are_in_use(
-    rig: Rig, gate: Gate, tmp_path: Path
+    rig: Rig, gate: AuthMiddleware, tmp_path: Path
 ) -> None:
     instance_id = await instantiated(rig)
     await onboard_next(rig, SAMPLE, tmp_path, NEXT, hooks=["change_current_package_end=gate"])
@@ -164,7 +269,7 @@ async def test_until_the_end_the_vnf_is_on_the_old_package_and_both_are_in_use(
 
 @pytest.mark.parametrize("decision", ["roll_back", "fail"])
 async def test_rolled_back_or_given_up_it_is_on_the_package_it_had(
-    rig: Rig, gate: Gate, tmp_path: Path, decision: str
+    rig: Rig, gate: AuthMiddleware, tmp_path: Path, decision: str
 ) -> None:
     instance_id = await instantiated(rig, keep="this")
     before = await rig.instance(instance_id)
@@ -204,7 +309,7 @@ async def test_a_package_that_cant_take_the_vnf_over_is_refused(
     out = ScaleRequest(type=ScaleType.SCALE_OUT, aspect_id="workers", number_of_steps=5)
     await rig.run(OperationType.SCALE, instance_id, out)
     await onboard_next(rig, SAMPLE, tmp_path, NEXT, words=words)
-    for ask in (rig.slipway.lcm.begin, rig.slipway.lcm.preview):
+    for ask in (rig.slipway.lcm.start_operation, rig.slipway.lcm.preview_plan):
         with pytest.raises(Unprocessable, match=f"^vnfdId: .*{said}"):
             await ask(KIND, instance_id, CHANGE)
     assert await used(rig) == {rig.vnfd_id: True, NEXT: False}
@@ -216,7 +321,7 @@ async def test_what_is_asked_at_the_wrong_time_is_refused(rig: Rig, tmp_path: Pa
 
     async def refused(request: ChangePackageRequest) -> RequestError:
         with pytest.raises(RequestError) as caught:
-            await rig.slipway.lcm.begin(KIND, instance_id, request)
+            await rig.slipway.lcm.start_operation(KIND, instance_id, request)
         return caught.value
 
     assert isinstance(await refused(CHANGE), Conflict)

@@ -25,7 +25,7 @@ from slipway.model.requests import (
     TerminationType,
 )
 from slipway.settings import Settings
-from slipway.vim.simulated.rules import Rule, RuleKind
+from slipway.vim.fault_rules import Rule, RuleKind
 from tests.functional.agreement import assert_agreement
 from tests.functional.crash_child import work_with_luck
 from tests.functional.lives import forks
@@ -55,7 +55,7 @@ class Life:
             kind, request = self.wish((await rig.instance(instance_id)).vnf.instantiation_state)
             self.story.append(f"{kind} {request}")
             try:
-                accepted = await rig.slipway.lcm.begin(kind, instance_id, request)
+                accepted = await rig.slipway.lcm.start_operation(kind, instance_id, request)
             except RequestError as refused:
                 self.story.append(f"refused: {refused.detail}")
                 return

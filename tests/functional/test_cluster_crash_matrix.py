@@ -11,6 +11,7 @@ import itertools
 import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,10 @@ from slipway.model.journal import UNTOUCHED
 from slipway.model.operation import OperationType, State
 from slipway.model.requests import AnyRequest, ChangePackageRequest, HealRequest
 from slipway.settings import Settings
-from slipway.vim.simulated.rules import Rule, RuleKind
+from slipway.simulator.vim.driver import SimulatedDriver
+from slipway.vim.fault_rules import Rule, RuleKind
 from tests.databases import setting
+from tests.drivers.stack import StackDriver
 from tests.functional.cluster_crash_child import work_on_a_cluster
 from tests.functional.cluster_rig import CLUSTER, FORCEFUL, ClusterRig, back, cluster_rig, instantiate, out
 from tests.functional.lives import Place, one_life
@@ -108,9 +111,15 @@ FLOWS = {
     "rollback of scale out": Flow(SCALE, just(out(2)), masters=1, fails=("join", "workerNode-3")),
 }
 CRASH = pytest.mark.group(name="crash")
-ON_POSTGRESQL = [
+IN_MAKE_TEST = ("instantiate", "heal a master")
+ON_A_STACK = [
+    "instantiate three masters",
+    "scale in",
+    "heal two masters",
+    "upgrade",
+    "terminate",
+    "rollback of instantiate",
     "rollback of scale out",
-    *(pytest.param(name, marks=CRASH) for name in FLOWS if name != "rollback of scale out"),
 ]
 
 
@@ -123,19 +132,29 @@ class Prepared:
     operation_id: str
     steps: tuple[str, ...]
     ends: State
+    simulated: type[SimulatedDriver]
 
 
-@pytest.mark.parametrize("name", list(FLOWS))
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in IN_MAKE_TEST else CRASH) for name in FLOWS])
 async def test_killed_at_every_step_a_cluster_ends_as_it_should(name: str, tmp_path: Path) -> None:
     prepared = await prepare(FLOWS[name], settings_in(tmp_path / "prepared", lease_seconds=LEASE))
     await asyncio.gather(*(live(prepared, edge, prepared.settings, tmp_path) for edge in EDGES))
 
 
-@pytest.mark.parametrize("name", ON_POSTGRESQL)
+@CRASH
+@pytest.mark.parametrize("name", ON_A_STACK)
+async def test_killed_at_every_step_a_cluster_on_a_stack_ends_as_it_should(name: str, tmp_path: Path) -> None:
+    settings = settings_in(tmp_path / "prepared", lease_seconds=LEASE)
+    prepared = await prepare(FLOWS[name], settings, StackDriver)
+    await asyncio.gather(*(live(prepared, edge, prepared.settings, tmp_path) for edge in EDGES))
+
+
+@CRASH
+@pytest.mark.parametrize("name", FLOWS)
 async def test_killed_after_every_work_on_postgresql_too(name: str, postgresql_url: URL, tmp_path: Path) -> None:
     url = setting(postgresql_url)
     prepared = await prepare(FLOWS[name], settings_in(tmp_path, url, lease_seconds=LEASE))
-    deadly = frozenset(places(prepared, "worked"))
+    deadly = frozenset(paths(prepared, "worked"))
     assert await one_life(work_on_a_cluster, prepared.settings, prepared.operation_id, deadly) == deadly
     await check(prepared.settings, prepared)
 
@@ -144,10 +163,11 @@ async def live(prepared: Prepared, edge: str, settings: Settings, spare: Path) -
     """Lives until each place was deadly once: steps that end together may be written down together, and one kill after
     the first of them passes the others by.
     """
-    left = frozenset(places(prepared, edge))
+    left = frozenset(paths(prepared, edge))
     for number in itertools.count():
         own = copied(settings, spare / f"{edge}-{number}")
-        deaths = await one_life(work_on_a_cluster, own, prepared.operation_id, left)
+        working = partial(work_on_a_cluster, simulated=prepared.simulated)
+        deaths = await one_life(working, own, prepared.operation_id, left)
         try:
             await check(own, prepared)
         except AssertionError as error:
@@ -157,15 +177,15 @@ async def live(prepared: Prepared, edge: str, settings: Settings, spare: Path) -
         assert deaths, f"never reached: {edge} {sorted(left)}"
 
 
-def places(prepared: Prepared, edge: str) -> list[Place]:
+def paths(prepared: Prepared, edge: str) -> list[Place]:
     more = {"before": [("before", "settle")], "worked": [], "after": [("after", "settle")]}[edge]
     if edge == "after" and prepared.ends is State.COMPLETED:
         more.append(("after", "plan"))
     return [*((edge, step) for step in prepared.steps), *more]
 
 
-async def prepare(flow: Flow, settings: Settings) -> Prepared:
-    async with cluster_rig(settings) as rig:
+async def prepare(flow: Flow, settings: Settings, simulated: type[SimulatedDriver] = SimulatedDriver) -> Prepared:
+    async with cluster_rig(settings, simulated=simulated) as rig:
         asked = {"kubernetes_version": flow.version, "source": flow.source}
         chosen = {name: value for name, value in asked.items() if value is not None}
         instance_id = await rig.cluster(flow.masters, **chosen) if flow.masters else await rig.rig.create()
@@ -178,13 +198,15 @@ async def prepare(flow: Flow, settings: Settings) -> Prepared:
         if flow.fails:
             operation_id, steps = await fail(rig, flow, instance_id, request)
         else:
-            steps = [step.id for step in (await rig.rig.slipway.lcm.preview(flow.kind, instance_id, request)).steps]
-    async with cluster_rig(settings, working=False) as rig:
+            steps = [
+                step.id for step in (await rig.rig.slipway.lcm.preview_plan(flow.kind, instance_id, request)).steps
+            ]
+    async with cluster_rig(settings, working=False, simulated=simulated) as rig:
         if flow.fails:
             await rig.rig.slipway.lcm.roll_back(operation_id)
-            return Prepared(settings, instance_id, operation_id, tuple(steps), State.ROLLED_BACK)
-        accepted = await rig.rig.slipway.lcm.begin(flow.kind, instance_id, request)
-        return Prepared(settings, instance_id, accepted.id, tuple(steps), State.COMPLETED)
+            return Prepared(settings, instance_id, operation_id, tuple(steps), State.ROLLED_BACK, simulated)
+        accepted = await rig.rig.slipway.lcm.start_operation(flow.kind, instance_id, request)
+        return Prepared(settings, instance_id, accepted.id, tuple(steps), State.COMPLETED, simulated)
 
 
 async def fail(rig: ClusterRig, flow: Flow, instance_id: str, request: AnyRequest) -> tuple[str, list[str]]:
@@ -197,7 +219,7 @@ async def fail(rig: ClusterRig, flow: Flow, instance_id: str, request: AnyReques
 
 
 async def check(settings: Settings, prepared: Prepared) -> None:
-    async with cluster_rig(settings, working=False) as rig:
+    async with cluster_rig(settings, working=False, simulated=prepared.simulated) as rig:
         operation = await rig.rig.rest(prepared.operation_id)
         assert operation.operation_state is prepared.ends, operation.error
         await rig.check(prepared.instance_id)

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from slipway.cluster.steps.liveness import Limits
+from slipway.cluster.steps.liveness import LivenessLimits
 from slipway.model.errors import VimFault
 from slipway.model.operation import OperationType, State
 from slipway.model.requests import AnyRequest, ChangePackageRequest, HealRequest
-from slipway.vim.simulated import records
-from slipway.vim.simulated.rules import Rule, RuleKind
+from slipway.simulator.vim import records
+from slipway.vim.fault_rules import Rule, RuleKind
 from tests.functional.cluster_rig import CLUSTER, ClusterRig, cluster_rig, instantiate, out
 from tests.functional.next_package import NEXT_ID, onboard_next
 from tests.functional.rig import SIMULATED_VIM, settings_in
 
-QUICK = Limits(between=0.05, answer=2.0, confirm=0.05, silent=0.3, health=1.0, inside=0.2)
+QUICK = LivenessLimits(between=0.05, answer=2.0, confirm=0.05, unreachable=0.3, health=3.0, inside=0.5)
 CHANGE = ChangePackageRequest(vnfd_id=NEXT_ID)
 
 
@@ -45,7 +45,7 @@ def cut_power(rig: ClusterRig, slot: str) -> None:
         for (machine_id,) in db.execute("SELECT id FROM machine WHERE name = ?", (slot,)).fetchall():
             records.break_machine(db, machine_id)
 
-    rig.reach.simulation.look(SIMULATED_VIM, work)
+    rig.connector.simulation.look(SIMULATED_VIM, work)
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def fate() -> Fate:
 
 @pytest.fixture
 async def rig(tmp_path: Path, fate: Fate) -> AsyncIterator[ClusterRig]:
-    async with cluster_rig(settings_in(tmp_path / "data"), boundary=fate, liveness=QUICK) as rig:
+    async with cluster_rig(settings_in(tmp_path / "data"), fault_injector=fate, liveness=QUICK) as rig:
         fate.rig = rig
         yield rig
 
@@ -89,7 +89,7 @@ async def test_the_only_master_is_not_waited_for_either(rig: ClusterRig, fate: F
     _, detail, tried = await failed_soon(rig, OperationType.INSTANTIATE, await rig.rig.create(), instantiate())
     assert tried[step] == 1
     assert "masterNode-0 has no power" in detail
-    assert "No end after" not in detail
+    assert "Timed out after" not in detail
 
 
 @pytest.mark.parametrize("step", ["examine", "upgrade", "restart", "uncordon"])
@@ -195,7 +195,7 @@ async def test_masters_that_are_silent_are_told_each_with_its_reason(rig: Cluste
     )
     heal = await rig.heal(instance_id, "masterNode-1")
     _, detail, tried = await failed_soon(rig, OperationType.HEAL, instance_id, heal)
-    assert tried == {"ask etcd about masterNode-1": 1}
+    assert tried == {"check quorum without masterNode-1": 1}
     assert "No master answers for etcd" in detail
     assert detail.count("connection refused") == 1
     assert "masterNode-0, masterNode-2" in detail
@@ -240,5 +240,5 @@ async def test_a_cluster_of_dead_masters_is_described_at_once_too(rig: ClusterRi
 
 
 def test_the_time_that_a_person_waits_is_bounded() -> None:
-    assert Limits().health < 5
-    assert Limits().inside < Limits().health / 2
+    assert LivenessLimits().health < 5
+    assert LivenessLimits().inside < LivenessLimits().health / 2

@@ -11,10 +11,10 @@ import pytest
 
 from slipway.cluster.naming import node_name
 from slipway.kube import paths
-from slipway.kube.seam import Object
+from slipway.kube.interface import Object
 from slipway.model.errors import BadRequest, Unprocessable, VimFault
 from slipway.model.operation import OperationType, State
-from slipway.vim.simulated.rules import Rule, RuleKind
+from slipway.vim.fault_rules import Rule, RuleKind
 from tests.functional.cluster_rig import ClusterRig, back, began, cluster_rig, ended, instantiate, out
 from tests.functional.rig import SIMULATED_VIM, settings_in
 
@@ -135,7 +135,7 @@ async def test_a_heal_that_would_lose_the_quorum_is_refused_and_says_which_maste
     await rig.rig.slipway.simulated.break_machine(SIMULATED_VIM, machines["masterNode-1"])
     heal = await rig.heal(instance_id, "masterNode-2")
     operation, detail = await rig.failed(OperationType.HEAL, instance_id, heal)
-    assert "ask etcd about masterNode-2" in detail
+    assert "check quorum without masterNode-2" in detail
     assert "etcd would lose its quorum: 1 of 2 members answer" in detail
     assert f"Heal {node_name(instance_id, 'masterNode-1')} first" in detail
     await rig.rig.slipway.lcm.roll_back(operation.id)
@@ -149,7 +149,7 @@ async def test_the_only_master_is_not_healed_as_a_node(rig: ClusterRig) -> None:
     instance_id = await rig.cluster()
     heal = await rig.heal(instance_id, "masterNode-0")
     with pytest.raises(BadRequest, match="the only master holds all of the cluster's state"):
-        await rig.rig.slipway.lcm.begin(OperationType.HEAL, instance_id, heal)
+        await rig.rig.slipway.lcm.start_operation(OperationType.HEAL, instance_id, heal)
 
 
 async def test_two_masters_are_healed_one_after_the_other(rig: ClusterRig) -> None:
@@ -205,7 +205,7 @@ async def test_a_host_that_lets_nobody_in_is_named(rig: ClusterRig, fault: VimFa
 async def test_a_parameter_that_does_nothing_yet_is_refused_before_anything_is_made(rig: ClusterRig) -> None:
     balancer = {"ssh_cp_name": "x", "ssh_username": "x", "ssh_password": "x", "script_path": "Scripts/x.sh"}
     with pytest.raises(Unprocessable, match=r"k8s_cluster_installation_param\.external_lb_param: it does nothing yet"):
-        await rig.rig.slipway.lcm.begin(
+        await rig.rig.slipway.lcm.start_operation(
             OperationType.INSTANTIATE, await rig.rig.create(), instantiate(external_lb_param=balancer)
         )
     await rig.cluster(external_lb_param={}, storage_server=None, pv_registration_params=[])

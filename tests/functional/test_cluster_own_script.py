@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from slipway.cluster.steps.machine import line
-from slipway.cluster.steps.own_script import given
+from slipway.cluster.steps.package_script import given
 
 TOKEN, KEY = "abcdef.0123456789abcdef", "0f" * 32
 OPTIONS = ["-m", "10.0.0.1,10.0.0.2", "-t", TOKEN, "-k", KEY]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from slipway.cluster.simulated.host import Host, find_host
-from slipway.cluster.simulated.own_script import HELM
 from slipway.model.operation import OperationType
+from slipway.simulator.cluster.host import SimulatedHost, find_host
+from slipway.simulator.cluster.node_script import HELM
 from tests.functional.cluster_rig import FORCEFUL, ClusterRig, back, cluster_rig, instantiate, out
 from tests.functional.rig import SIMULATED_VIM, settings_in
 from tests.functional.test_cluster_sources_simulated import package_with
@@ -26,9 +26,9 @@ FILES = {
 HELM_FILE = {"path": "Files/helm.tar.gz", "sha256": hashlib.sha256(b"v3.19.0").hexdigest(), "version": "3.19.0"}
 
 
-async def host(rig: ClusterRig, instance_id: str, slot: str) -> Host:
+async def host(rig: ClusterRig, instance_id: str, slot: str) -> SimulatedHost:
     machine = (await rig.machines(instance_id))[slot]
-    return rig.reach.simulation.look(SIMULATED_VIM, lambda db, _: find_host(db, machine))
+    return rig.connector.simulation.look(SIMULATED_VIM, lambda db, _: find_host(db, machine))
 
 
 async def test_a_script_makes_a_cluster_that_grows_is_healed_shrinks_and_goes(tmp_path: Path) -> None:

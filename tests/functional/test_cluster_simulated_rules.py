@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 
 from slipway.cluster.naming import node_name
-from slipway.cluster.simulated.cluster import Cluster, save_cluster
-from slipway.cluster.simulated.hands import SimulatedHands
 from slipway.cluster.steps.machine import line
 from slipway.kube import paths
 from slipway.kube.bootstrap import ca_hash, make_token
 from slipway.model.errors import StepError
 from slipway.model.operation import OperationType
 from slipway.remote.output import Result
-from slipway.remote.target import Target
-from slipway.vim.simulated.rules import Target as Slot
+from slipway.remote.target import SshTarget
+from slipway.simulator.cluster.cluster import Cluster, save_cluster
+from slipway.simulator.cluster.ssh_host import SimulatedSshHost
+from slipway.vim.fault_rules import FaultTarget as Slot
 from tests.functional.cluster_rig import VIP, ClusterRig, cluster_rig, out
 from tests.functional.rig import SIMULATED_VIM, settings_in
 
@@ -41,23 +41,25 @@ class Three:
         assert seen.cluster is not None
         return seen.cluster
 
-    def hands(self, slot: str) -> SimulatedHands:
-        target = Target("10.11.0.77", "root")
+    def host(self, slot: str) -> SimulatedSshHost:
+        target = SshTarget("10.11.0.77", "root")
         vdu = slot.partition("-")[0]
-        return SimulatedHands(self.rig.reach.simulation, SIMULATED_VIM, self.machines[slot], Slot(slot, vdu), target)
+        return SimulatedSshHost(
+            self.rig.connector.simulation, SIMULATED_VIM, self.machines[slot], Slot(slot, vdu), target
+        )
 
     async def lose_power(self, slot: str) -> None:
         await self.rig.rig.slipway.simulated.break_machine(SIMULATED_VIM, self.machines[slot])
 
     async def etcd(self, call: str, **body: Any) -> Result:
         command = line("etcd", f"cluster/member/{call}", json.dumps(body))
-        return await self.hands("masterNode-0").run(command, check=False)
+        return await self.host("masterNode-0").run(command, check=False)
 
     def member(self, slot: str) -> str:
         return next(member.id for member in self.cluster.members if member.machine == self.machines[slot])
 
     async def upload(self, key: str = KEY) -> None:
-        master = self.hands("masterNode-0")
+        master = self.host("masterNode-0")
         await master.put("/upload.yaml", json.dumps({"kind": "InitConfiguration", "certificateKey": key}))
         await master.run(line("upload_certificates", "/upload.yaml"))
 
@@ -66,7 +68,7 @@ class Three:
 
     async def join(self, token: str, name: str = "newcomer", key: str = KEY) -> str:
         """As a master, from workerNode-0: what is on stderr; empty when it is in."""
-        hands, address = self.hands("workerNode-0"), "10.11.0.200"
+        host, address = self.host("workerNode-0"), "10.11.0.200"
         ticket = {"apiServerEndpoint": f"{VIP}:16443", "token": token, "caCertHashes": [ca_hash(self.cluster.ca)]}
         document = {
             "kind": "JoinConfiguration",
@@ -74,8 +76,8 @@ class Three:
             "nodeRegistration": {"name": name, "kubeletExtraArgs": {"node-ip": address}},
             "controlPlane": {"localAPIEndpoint": {"advertiseAddress": address}, "certificateKey": key},
         }
-        await hands.put(CONFIG, json.dumps(document))
-        return (await hands.run(line("join", CONFIG), check=False)).stderr.decode()
+        await host.put(CONFIG, json.dumps(document))
+        return (await host.run(line("join", CONFIG), check=False)).stderr.decode()
 
 
 @pytest.fixture
@@ -116,7 +118,7 @@ async def test_a_master_joins_with_the_certificates_key_only(three: Three) -> No
     cluster = three.cluster
     assert cluster.upload is not None
     cluster.upload.until = time.time() - 1
-    three.rig.reach.simulation.look(SIMULATED_VIM, lambda db, _: save_cluster(db, cluster))
+    three.rig.connector.simulation.look(SIMULATED_VIM, lambda db, _: save_cluster(db, cluster))
     assert "This Secret might have expired" in await three.join(token)
     await three.upload()
     assert await three.join(token) == ""
@@ -147,22 +149,22 @@ async def test_the_name_of_a_node_that_is_ready_is_taken(three: Three) -> None:
 async def test_a_balancer_leads_to_the_masters_that_it_was_told_of_and_to_no_others(three: Three) -> None:
     token = await three.token()
     for slot in ("masterNode-0", "masterNode-1", "masterNode-2"):
-        hands = three.hands(slot)
-        told = await hands.get("/etc/haproxy/haproxy.cfg") or b""
-        await hands.put("/etc/haproxy/haproxy.cfg", told.replace(b"    server ", b"    # server "))
+        host = three.host(slot)
+        told = await host.get("/etc/haproxy/haproxy.cfg") or b""
+        await host.put("/etc/haproxy/haproxy.cfg", told.replace(b"    server ", b"    # server "))
     assert "failed to request the cluster-info ConfigMap" in await three.join(token)
 
 
 async def test_a_script_that_is_not_simulated_can_not_pass(three: Three) -> None:
     with pytest.raises(StepError, match=r"exit code 127.*this host is simulated"):
-        await three.hands("workerNode-0").run(["sh", "-c", "true", "slipway-something_new"])
+        await three.host("workerNode-0").run(["sh", "-c", "true", "slipway-something_new"])
 
 
 async def test_a_machine_that_is_gone_answers_nobody_and_its_node_is_not_ready(three: Three) -> None:
-    hands = three.hands("workerNode-1")
+    host = three.host("workerNode-1")
     await three.rig.rig.slipway.simulated.lose_machine(SIMULATED_VIM, three.machines["workerNode-1"])
     with pytest.raises(StepError, match="can't be reached: No route to host") as caught:
-        await hands.get("/etc/hosts")
+        await host.get("/etc/hosts")
     assert caught.value.temporary
     api = await three.rig.api(three.instance_id)
     gone = await api.get(paths.node(node_name(three.instance_id, "workerNode-1")))

@@ -22,8 +22,8 @@ VERSION = "1.33.13"
 FILES = {"Files/kubeadm": VERSION.encode(), "Files/kubelet": b"kubelet", "Files/images.tar": b"i" * 9_000_000,
          "Files/key.asc": b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n"}  # fmt: skip
 NEXT = "1.34.9"
-NEXT_FILES = {**FILES, "Files/kubeadm": NEXT.encode(), "Files/kubelet": b"next", "Files/images.tar": b"j" * 9_000_000}
-SMALL, NEXT_SMALL = ({**files, "Files/images.tar": b"images"} for files in (FILES, NEXT_FILES))
+SMALL = {**FILES, "Files/images.tar": b"images"}
+NEXT_SMALL = {**SMALL, "Files/kubeadm": NEXT.encode(), "Files/kubelet": b"next"}
 PACKAGES = {"kind": "packages", "repository": "https://packages.example.com/v1.33", "signing_key_path": "Files/key.asc"}
 
 NEXT_PACKAGES = {**PACKAGES, "repository": "https://packages.example.com/v1.34"}
@@ -68,11 +68,10 @@ async def test_a_cluster_comes_to_the_version_that_another_source_brings(
     kind: str, masters: int, tmp_path: Path
 ) -> None:
     """A version that the machines' image does not have, and whose files only the new package brings."""
-    before, after = (FILES, NEXT_FILES) if masters == 1 else (SMALL, NEXT_SMALL)
-    first, later = (PACKAGES, NEXT_PACKAGES) if kind == "packages" else (files_of(before), files_of(after))
-    async with cluster_rig(settings_in(tmp_path / "data"), sample=package_with(before, tmp_path)) as rig:
+    first, later = (PACKAGES, NEXT_PACKAGES) if kind == "packages" else (files_of(SMALL), files_of(NEXT_SMALL))
+    async with cluster_rig(settings_in(tmp_path / "data"), sample=package_with(SMALL, tmp_path)) as rig:
         instance_id = await rig.cluster(masters, source=first, kubernetes_version=VERSION)
-        with_files = package_with(after, tmp_path / "later")
+        with_files = package_with(NEXT_SMALL, tmp_path / "later")
         await onboard_next(rig.rig, with_files, tmp_path, NEXT_ID)
         given = {"k8s_cluster_installation_param": {"kubernetes_version": NEXT, "source": later}}
         await rig.completed(
@@ -130,4 +129,4 @@ async def test_a_file_that_the_package_lacks_is_named(tmp_path: Path) -> None:
         instance_id = await rig.rig.create()
         request = instantiate(1, source=files_of(FILES), kubernetes_version=VERSION)
         with pytest.raises(BadRequest, match=r"source\.files\[0\]\.path: the package has no file Files/"):
-            await rig.rig.slipway.lcm.begin(OperationType.INSTANTIATE, instance_id, request)
+            await rig.rig.slipway.lcm.start_operation(OperationType.INSTANTIATE, instance_id, request)

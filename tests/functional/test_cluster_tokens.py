@@ -15,23 +15,26 @@ import pytest
 import yaml
 from sqlalchemy import text
 
-from slipway.cluster.steps.liveness import Limits
-from slipway.kube.account import Token
-from slipway.lcm.cluster_tokens import ClusterTokens
-from slipway.lcm.clusters import vim_id_of
-from slipway.lcm.standing_clusters import StandingClusters
-from slipway.lcm.vim_choice import in_clear
+from slipway.cluster.steps.liveness import LivenessLimits
+from slipway.cluster_access.clusters import RunningClusters
+from slipway.cluster_access.token_renewal import ClusterTokens
+from slipway.kube.account import ServiceAccountToken
 from slipway.model.errors import Conflict, NotFound, SlipwayError, VimError, VimFault
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.operation import OperationType, State
 from slipway.model.vim import Vim
 from slipway.store import instances, vims
 from slipway.store.database import Database
-from slipway.vim.simulated.rules import Rule, RuleKind
+from slipway.vim.fault_rules import Rule, RuleKind
+from slipway.vim_registry.choice import resolve_connection
+from slipway.vim_registry.names import vim_id_of
+from tests.cases import in_one_world
 from tests.functional.cluster_rig import FORCEFUL, ClusterRig, cluster_rig
 from tests.functional.rig import SIMULATED_VIM, settings_in
 from tests.functional.test_statement_plans import statements
 from tests.unit.api.world import a_world
+
+pytestmark = pytest.mark.sqlite_suffices
 
 HALF_A_DAY = timedelta(hours=12)
 
@@ -40,7 +43,7 @@ async def registered(rig: ClusterRig, instance_id: str) -> tuple[Vim, str]:
     """The VIM, and its token."""
     vim_id = vim_id_of(instance_id)
     database, vault = rig.rig.slipway.database, rig.rig.slipway.vault
-    found = await database.read(in_clear, vault, VimConnectionInfo(vim_id=vim_id), instance_id)
+    found = await database.read(resolve_connection, vault, VimConnectionInfo(vim_id=vim_id), instance_id)
     return await database.read(vims.get, vim_id), found.access_info["bearer_token"]
 
 
@@ -87,16 +90,16 @@ async def test_a_kubeconfig_of_a_cluster_that_does_not_answer_is_refused_with_th
 async def test_a_person_does_not_wait_long_for_a_kubeconfig_of_a_dead_cluster(
     tmp_path: Path, asked: str, reason: str
 ) -> None:
-    async with cluster_rig(settings_in(tmp_path), liveness=Limits(token=0.5)) as rig:
+    async with cluster_rig(settings_in(tmp_path), liveness=LivenessLimits(token=0.5)) as rig:
         instance_id = await rig.cluster()
         await rig.rules(Rule(kind=RuleKind.LATENCY, call="api", asked=asked, seconds=30))
         async with asyncio.timeout(10):
             with pytest.raises(VimError, match=reason):
                 await rig.rig.slipway.clusters.kubeconfig(instance_id)
-    assert Limits().token <= 10  # the command line gives up after a minute
+    assert LivenessLimits().token <= 10  # the command line gives up after a minute
 
 
-@pytest.mark.parametrize("seconds", ["599", "604801", "-1", "", "a day", "1e4", "\u0661\u0660\u0660\u0660", "9" * 5000])
+@in_one_world("seconds", ["599", "604801", "-1", "", "a day", "1e4", "\u0661\u0660\u0660\u0660", "9" * 5000])
 async def test_how_long_a_kubeconfig_is_valid_has_bounds(database: Database, tmp_path: Path, seconds: str) -> None:
     async with a_world(database, tmp_path) as world:
         where = f"/slipway/v1/clusters/some/kubeconfig?{urlencode({'lifetime_seconds': seconds})}"
@@ -157,7 +160,7 @@ async def use_with_own_credentials(rig: ClusterRig, vim_id: str) -> None:
 
     def change(connection: Any) -> None:
         instance = instances.get(connection, user)
-        own = vault.hide(connection, user, {"bearer_token": "own"}, ())
+        own = vault.encrypt_secrets(connection, user, {"bearer_token": "own"}, ())
         instance.vnf.vim_connection_info["cluster"] = VimConnectionInfo(vim_id=vim_id, access_info=own)
         instances.update(connection, instance)
 
@@ -183,11 +186,11 @@ async def test_a_token_is_renewed_though_an_instance_uses_the_vim_with_credentia
 class Damaged:
     """One cluster's token can't be had, for a reason that nobody foresaw."""
 
-    def __init__(self, clusters: StandingClusters, instance_id: str) -> None:
+    def __init__(self, clusters: RunningClusters, instance_id: str) -> None:
         self._clusters = clusters
         self._damaged = instance_id
 
-    async def token(self, instance_id: str, lifetime: timedelta) -> Token:
+    async def token(self, instance_id: str, lifetime: timedelta) -> ServiceAccountToken:
         if instance_id == self._damaged:
             raise SlipwayError("Secret 1 is damaged.")
         await asyncio.sleep(0.1)  # the other one has failed by then
@@ -218,7 +221,7 @@ async def test_a_round_that_fails_is_told_and_is_not_the_last(tmp_path: Path, ca
             await asyncio.wait([serving], timeout=1)
             assert "tokens of clusters are not renewed in this round" in caplog.text
         assert not serving.done()
-        tokens.leave()
+        tokens.shut_down()
         await serving
 
 
@@ -252,7 +255,7 @@ def accounts(rig: ClusterRig) -> set[str]:
     def look(db: Any, _: Any) -> set[str]:
         return {row[0].rpartition("/")[2] for row in db.execute("SELECT resource FROM object WHERE name = 'slipway'")}
 
-    return rig.reach.simulation.look(SIMULATED_VIM, look)
+    return rig.connector.simulation.look(SIMULATED_VIM, look)
 
 
 async def test_the_account_and_so_all_its_tokens_go_with_the_registration(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from slipway.model.errors import BadRequest, Conflict, Unprocessable, VimFault
 from slipway.model.instance import VnfInstance
 from slipway.model.operation import OperationType, State
 from slipway.model.requests import ChangePackageRequest, HealRequest
-from slipway.vim.simulated.rules import Rule, RuleKind
+from slipway.vim.fault_rules import Rule, RuleKind
 from tests.functional.cluster_rig import CLUSTER, ClusterRig, cluster_rig, out
 from tests.functional.next_package import NEXT_ID, OTHER_ID, onboard_next
 from tests.functional.rig import settings_in
@@ -94,7 +94,7 @@ async def test_an_api_server_that_knows_no_roles_yet_is_waited_for(rig: ClusterR
 
 async def test_a_package_of_the_same_version_touches_no_node(rig: ClusterRig) -> None:
     instance_id = await rig.cluster(kubernetes_version=NEW)
-    assert (await rig.rig.slipway.lcm.preview(KIND, instance_id, CHANGE)).steps == ()
+    assert (await rig.rig.slipway.lcm.preview_plan(KIND, instance_id, CHANGE)).steps == ()
     before = await rig.host_calls()
     await rig.completed(KIND, instance_id, CHANGE)
     assert await rig.host_calls() == before
@@ -105,16 +105,16 @@ async def test_versions_that_cant_follow_are_refused_before_anything_begins(rig:
     instance_id = await rig.cluster(kubernetes_version=OLD)
     lcm = rig.rig.slipway.lcm
     for version, said in (("1.32.1", "1.32.1 is older"), ("1.35.0", "minor versions would be left out")):
-        for ask in (lcm.begin, lcm.preview):
+        for ask in (lcm.start_operation, lcm.preview_plan):
             with pytest.raises(BadRequest, match=f"kubernetes_version: .*{said}"):
                 await ask(KIND, instance_id, to(version))
     await onboard_next(rig.rig, CLUSTER, tmp_path, OTHER_ID, image="1.29.0")
     with pytest.raises(Unprocessable, match=r"the image of masterNode has Kubernetes 1.29.0: .* is older; choose"):
-        await lcm.begin(KIND, instance_id, ChangePackageRequest(vnfd_id=OTHER_ID))
+        await lcm.start_operation(KIND, instance_id, ChangePackageRequest(vnfd_id=OTHER_ID))
     hookless = {"          change_current_package_end: { implementation: kubernetes }\n": ""}
     await onboard_next(rig.rig, CLUSTER, tmp_path, HOOKLESS, image=NEW, words=hookless)
     with pytest.raises(Unprocessable, match="has no hook change_current_package_end"):
-        await lcm.begin(KIND, instance_id, ChangePackageRequest(vnfd_id=HOOKLESS))
+        await lcm.start_operation(KIND, instance_id, ChangePackageRequest(vnfd_id=HOOKLESS))
 
 
 async def test_a_machine_without_the_version_stops_it_while_it_can_be_rolled_back(rig: ClusterRig) -> None:
@@ -160,7 +160,7 @@ async def test_given_up_it_can_be_finished_by_another_request(rig: ClusterRig) -
     vnf = await vnf_of(rig, instance_id)
     assert (vnf.vnfd_id, recorded(vnf)) == (rig.rig.vnfd_id, NEW)
     with pytest.raises(BadRequest, match="was given up before every node had it"):
-        await rig.rig.slipway.lcm.begin(KIND, instance_id, to("1.35.0"))
+        await rig.rig.slipway.lcm.start_operation(KIND, instance_id, to("1.35.0"))
     # A node that comes meanwhile has the control plane's version.
     await rig.completed(OperationType.SCALE, instance_id, out())
     (seen,) = rig.seen()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slipway.cluster.simulated.reach import SimulatedReach
-from slipway.cluster.site import Login
-from slipway.model.action import Connection
+from slipway.cluster.spec import SshLogin
+from slipway.model.action import VimConnection
 from slipway.model.machine import Found
 from slipway.model.vim import SIMULATED
-from slipway.vim.simulated.driver import SimulatedDriver
+from slipway.simulator.cluster.connector import SimulatedConnector
+from slipway.simulator.vim.driver import SimulatedDriver
 from tests.contract.bootstrap_checks import BOOTSTRAP_CHECKS
 from tests.contract.cluster_world import INSTANCE, keep_contract, stage_on, wanted_machines
 from tests.contract.host_checks import HOST_CHECKS
@@ -18,14 +18,14 @@ from tests.contract.plans import Context, run_plan
 
 
 async def test_the_simulated_world_keeps_the_contract(tmp_path: Path) -> None:
-    vim = Connection(SIMULATED, {"endpoint": "sim://contract"}, {}, {})
-    driver, reach = SimulatedDriver(tmp_path), SimulatedReach(tmp_path)
+    vim = VimConnection(SIMULATED, {"endpoint": "sim://contract"}, {}, {})
+    driver, connector = SimulatedDriver(tmp_path), SimulatedConnector(tmp_path)
     try:
         await run_plan(driver, driver.steps_towards(wanted_machines(None), Found()), Context(vim, INSTANCE))
         found = await driver.find(vim, INSTANCE)
-        login = Login(username="root", password="over the hills")
-        stage = stage_on(reach, vim, found.machines, login, None, patience=2.0)
+        login = SshLogin(username="root", password="over the hills")
+        stage = stage_on(connector, vim, found.machines, login, None, patience=2.0)
         await keep_contract(stage, (*HOST_CHECKS, *BOOTSTRAP_CHECKS, *KUBE_CHECKS))
     finally:
         driver.close()
-        reach.close()
+        connector.close()

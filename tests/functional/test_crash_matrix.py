@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,13 +18,16 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy.engine import URL
 
-from slipway.engine import decisions
+from slipway.engine import operation_control
+from slipway.model.descriptor import Descriptor
 from slipway.model.errors import VimFault
 from slipway.model.instance import ExtVirtualLink, VnfExtCpData
+from slipway.model.machine import Found
 from slipway.model.operation import OperationType, State
 from slipway.model.requests import (
     AnyRequest,
     ChangeExtConnRequest,
+    ChangePackageRequest,
     HealRequest,
     InstantiateRequest,
     ScaleRequest,
@@ -32,12 +36,13 @@ from slipway.model.requests import (
     TerminationType,
 )
 from slipway.settings import Settings
-from slipway.vim.simulated.rules import Rule, RuleKind
+from slipway.vim.fault_rules import Rule, RuleKind
 from tests.databases import setting
 from tests.functional.agreement import assert_agreement
-from tests.functional.crash_child import work
+from tests.functional.crash_child import VIMS, rig_on, work
 from tests.functional.lives import Place, one_life
-from tests.functional.rig import SIMULATED_VIM, Rig, rig_in, settings_in
+from tests.functional.next_package import NEXT_ID, onboard_next
+from tests.functional.rig import SAMPLE, SIMULATED_VIM, Rig, of_containers, settings_in
 
 INSTANTIATE = InstantiateRequest(flavour_id="simple")
 LEASE = 0.4
@@ -67,6 +72,7 @@ def on(network: str) -> tuple[ExtVirtualLink, ...]:
 
 
 MOVE = ChangeExtConnRequest(ext_virtual_links=on("net-2"))
+UPDATE = ChangePackageRequest(vnfd_id=NEXT_ID, additional_params={"colour": "blue"})
 PLUGGED = ((OperationType.INSTANTIATE, replace(INSTANTIATE, ext_virtual_links=on("net-1"))),)
 MADE = ((OperationType.INSTANTIATE, INSTANTIATE),)
 GROWN = (*MADE, (OperationType.SCALE, out(2)))
@@ -78,14 +84,33 @@ FLOWS = {
     "scale in": Flow(OperationType.SCALE, back(2), State.COMPLETED, GROWN),
     "heal": Flow(OperationType.HEAL, HealRequest(), State.COMPLETED, MADE),
     "terminate": Flow(OperationType.TERMINATE, FORCEFUL, State.COMPLETED, MADE),
+    "change of package": Flow(OperationType.CHANGE_VNFPKG, UPDATE, State.COMPLETED, MADE),
     "change of external connectivity": Flow(OperationType.CHANGE_EXT_CONN, MOVE, State.COMPLETED, PLUGGED),
     "rollback of instantiate": Flow(OperationType.INSTANTIATE, INSTANTIATE, State.ROLLED_BACK, roll_back=True),
     "rollback of scale out": Flow(OperationType.SCALE, out(2), State.ROLLED_BACK, MADE, roll_back=True),
+    "rollback of a change of package": Flow(
+        OperationType.CHANGE_VNFPKG, UPDATE, State.ROLLED_BACK, MADE, roll_back=True
+    ),
     "rollback of a change of external connectivity": Flow(
         OperationType.CHANGE_EXT_CONN, MOVE, State.ROLLED_BACK, PLUGGED, roll_back=True
     ),
 }
-ON_POSTGRESQL = ("instantiate", "rollback of scale out")
+CRASH = pytest.mark.group(name="crash")
+IN_MAKE_TEST = {
+    ("machines", "instantiate"),
+    ("machines", "heal"),
+    ("machines", "rollback of scale out"),
+    ("stack", "scale in"),
+    ("stack", "rollback of a change of package"),
+    ("objects", "rollback of scale out"),
+}
+WITH_LINKS = ("change of external connectivity", "rollback of a change of external connectivity")
+CASES = [
+    pytest.param(vim, name, marks=[] if (vim, name) in IN_MAKE_TEST else CRASH)
+    for vim in VIMS
+    for name in FLOWS
+    if vim != "objects" or name not in WITH_LINKS
+]
 
 
 @dataclass(frozen=True)
@@ -96,32 +121,37 @@ class Prepared:
     instance_id: str
     operation_id: str
     boundaries: tuple[Place, ...]
+    vim: str
+    before: list[tuple[str | None, ...]]  # what the VIM had
 
 
-@pytest.mark.parametrize("name", list(FLOWS))
-async def test_killed_at_every_boundary_one_after_another_the_operation_ends(name: str, tmp_path: Path) -> None:
-    await lives(name, settings_in(tmp_path, lease_seconds=LEASE))
-
-
-@pytest.mark.parametrize("name", ON_POSTGRESQL)
-async def test_killed_at_every_boundary_one_after_another_on_postgresql_too(
-    name: str, postgresql_url: URL, tmp_path: Path
+@pytest.mark.parametrize(("vim", "name"), CASES)
+async def test_killed_at_every_boundary_one_after_another_the_operation_ends(
+    vim: str, name: str, tmp_path: Path
 ) -> None:
-    await lives(name, settings_in(tmp_path, setting(postgresql_url), lease_seconds=LEASE))
+    await lives(name, settings_in(tmp_path, lease_seconds=LEASE), vim)
 
 
-async def lives(name: str, settings: Settings) -> None:
+async def test_killed_at_every_boundary_one_after_another_on_postgresql_too(
+    postgresql_url: URL, tmp_path: Path
+) -> None:
+    await lives(
+        "rollback of scale out", settings_in(tmp_path, setting(postgresql_url), lease_seconds=LEASE), "machines"
+    )
+
+
+async def lives(name: str, settings: Settings, vim: str) -> None:
     """All in one life. Steps that end together may be written down together, and one kill after the first of them
     passes the others by.
     """
-    prepared = await prepare(FLOWS[name], settings)
-    deaths = await one_life(work, settings, prepared.operation_id, prepared.boundaries)
+    prepared = await prepare(FLOWS[name], settings, vim)
+    deaths = await one_life(partial(work, vim=vim), settings, prepared.operation_id, prepared.boundaries)
     missed = {place for place in prepared.boundaries if place not in deaths}
     assert {edge for edge, _ in missed} <= {"after"}, f"never reached: {missed}"
     await check(FLOWS[name], settings, prepared)
 
 
-@pytest.mark.group(name="crash")
+@CRASH
 @pytest.mark.parametrize("name", list(FLOWS))
 async def test_killed_at_any_boundary_the_operation_ends_and_records_agree_with_the_vim(
     name: str, database_url: URL, copied: Callable[[Settings, Path], Settings], tmp_path: Path
@@ -138,33 +168,51 @@ async def test_killed_at_any_boundary_the_operation_ends_and_records_agree_with_
             raise AssertionError(f"after a kill {place}: {error}") from error
 
 
-async def prepare(flow: Flow, settings: Settings) -> Prepared:
-    async with rig_in(settings) as rig:
+async def prepare(flow: Flow, settings: Settings, vim: str = "machines") -> Prepared:
+    async with rig_on(vim, settings) as rig:
         instance_id = await rig.create()
         for kind, request in flow.before:
             assert (await rig.run(kind, instance_id, request)).operation_state is State.COMPLETED
-        plan = await rig.slipway.lcm.preview(flow.kind, instance_id, flow.request)
+        if flow.request is UPDATE:
+            await onboard_next(rig, SAMPLE, settings.data_dir, NEXT_ID, hooks=(), change=partial(next_version, vim))
+        plan = await rig.slipway.lcm.preview_plan(flow.kind, instance_id, flow.request)
         touched = [step.id for step in plan.steps]
+        before = held((await rig.inventory()).get(instance_id, Found()))
         if flow.roll_back:
-            return await prepare_rollback(rig, flow, instance_id, touched)
-    async with rig_in(settings, working=False) as rig:
-        accepted = await rig.slipway.lcm.begin(flow.kind, instance_id, flow.request)
-    return Prepared(settings, instance_id, accepted.id, boundaries(touched))
+            operation_id = await fail_for_good(rig, flow, instance_id, touched, vim)
+            return Prepared(settings, instance_id, operation_id, boundaries(touched, planning=False), vim, before)
+    async with rig_on(vim, settings, working=False) as rig:
+        accepted = await rig.slipway.lcm.start_operation(flow.kind, instance_id, flow.request)
+    return Prepared(settings, instance_id, accepted.id, boundaries(touched), vim, before)
 
 
-async def prepare_rollback(rig: Rig, flow: Flow, instance_id: str, touched: list[str]) -> Prepared:
+async def fail_for_good(rig: Rig, flow: Flow, instance_id: str, touched: list[str], vim: str) -> str:
     """The last machine's making fails for good, and somebody decides to roll back: nothing of that has run yet."""
-    last = touched[-1]
-    slot = last.removeprefix("make machine ").removeprefix("repair machine ")
-    fault = Rule(call="make_machine", machine=slot, kind=RuleKind.ERROR, fault=VimFault.PERMANENT)
-    await rig.slipway.simulated.set_rules(SIMULATED_VIM, [fault])
+    if rig.objects:
+        rig.objects.failing = "settings" if flow.request is UPDATE else "workerNode"
+    else:
+        last = "workerNode-3" if flow.kind is OperationType.SCALE else "workerNode-1"
+        slot = last if vim == "stack" else touched[-1].removeprefix("make machine ").removeprefix("repair machine ")
+        fault = Rule(call="make_machine", machine=slot, kind=RuleKind.ERROR, fault=VimFault.PERMANENT)
+        await rig.slipway.simulated.set_rules(SIMULATED_VIM, [fault])
     failed = await rig.run(flow.kind, instance_id, flow.request)
     assert failed.operation_state is State.FAILED_TEMP
     await rig.slipway.simulated.clear(SIMULATED_VIM)
     if rig.slipway.worker:
-        await rig.slipway.worker.leave(grace=5)
-    await rig.slipway.database.write(decisions.roll_back, failed.id)
-    return Prepared(rig.slipway.settings, instance_id, failed.id, boundaries(touched, planning=False))
+        await rig.slipway.worker.shut_down(grace=5)
+    await rig.slipway.database.write(operation_control.roll_back, failed.id)
+    return failed.id
+
+
+def next_version(vim: str, descriptor: Descriptor) -> Descriptor:
+    """Its workers have another size and one more port; on objects the request's parameters are the change."""
+    if vim == "objects":
+        return of_containers(descriptor)
+    flavour = descriptor.flavours["simple"]
+    first = flavour.connection_points["workerNode_CP1"]
+    points = {**flavour.connection_points, "workerNode_CP9": replace(first, name="workerNode_CP9", order=9)}
+    vdus = {**flavour.vdus, "workerNode": replace(flavour.vdus["workerNode"], flavour="m1.huge")}
+    return replace(descriptor, flavours={"simple": replace(flavour, vdus=vdus, connection_points=points)})
 
 
 def boundaries(step_ids: list[str], *, planning: bool = True) -> tuple[Place, ...]:
@@ -173,13 +221,29 @@ def boundaries(step_ids: list[str], *, planning: bool = True) -> tuple[Place, ..
 
 
 async def check(flow: Flow, settings: Settings, prepared: Prepared) -> None:
-    async with rig_in(settings, working=False) as rig:
+    async with rig_on(prepared.vim, settings, working=False) as rig:
         operation = await rig.rest(prepared.operation_id)
         assert operation.operation_state is flow.ends, operation.error
         vnf = (await rig.instance(prepared.instance_id)).vnf
+        assert (vnf.vnfd_id == NEXT_ID) is (flow.request is UPDATE and flow.ends is State.COMPLETED)
         inventory = await rig.inventory()
         assert set(inventory) <= {prepared.instance_id}
-        assert_agreement(vnf.instantiated_vnf_info, inventory.get(prepared.instance_id))
+        there = inventory.get(prepared.instance_id, Found())
+        assert_agreement(vnf.instantiated_vnf_info, there)
+        assert not flow.roll_back or held(there) == prepared.before
+
+
+def held(found: Found) -> list[tuple[str | None, ...]]:
+    """What a rollback gives back; a stack's ports may have other ids then."""
+    ports = [(one.name, port.name, port.network, port.address) for one in found.machines for port in one.ports]
+    volumes = [(one.name, volume.id) for one in found.machines for volume in one.volumes]
+    objects = [(one.id, one.digest) for one in found.objects]
+    return [
+        *sorted((one.id,) for one in found.machines if one.type is None),
+        *sorted(ports),
+        *sorted(volumes),
+        *objects,
+    ]
 
 
 @pytest.fixture

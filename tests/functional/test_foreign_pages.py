@@ -14,6 +14,8 @@ from sqlalchemy.engine import URL
 from slipway.store.database import Database
 from tests.functional.test_limits import Listening, listening
 
+pytestmark = pytest.mark.sqlite_suffices
+
 PACKAGES = "/vnfpkgm/v1/vnf_packages"
 TOKEN = "X-Auth-Token: a-token-for-tests\r\n"
 BASE_URL = "https://slipway.example"
@@ -28,7 +30,7 @@ def database(sqlite_url: URL) -> Any:
 
 @pytest.fixture
 async def open_server(database: Database, tmp_path: Path) -> AsyncIterator[Listening]:
-    async with a_server(database, tmp_path, callers=None, base_url=BASE_URL) as server:
+    async with a_server(database, tmp_path, authenticator=None, base_url=BASE_URL) as server:
         yield server
 
 

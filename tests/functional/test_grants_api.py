@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from sqlalchemy.engine import URL
 
 from tests.functional.processes import serving_on
 from tests.functional.small_nfvo import GRANTS, placed
 from tests.functional.test_processes import LCM, instantiate, onboard, state_of, wait_for
 from tests.unit.vim.loopback import Asked, Reply, serving
+
+pytestmark = pytest.mark.sqlite_suffices
 
 
 def test_operations_show_their_grant_and_previews_say_that_nobody_was_asked(database_url: URL, tmp_path: Path) -> None:

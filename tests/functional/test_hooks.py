@@ -23,7 +23,7 @@ from slipway.model.requests import (
     TerminateRequest,
     TerminationType,
 )
-from slipway.model.situation import Situation
+from slipway.model.situation import PlanningSituation, Situation
 from slipway.store.tables import steps
 from tests.functional.rig import Rig, rig_in, settings_in
 
@@ -59,12 +59,11 @@ class Probe:
     def actions(self) -> tuple[Action[Any], ...]:
         return (Action("probe.greet", Greet, self.greet, self.part, attempts=1),)
 
-    def plan(self, operation: str, edges: Edges, situation: Situation) -> HookPlan:
+    def plan(self, operation: str, edges: Edges, situation: PlanningSituation) -> HookPlan:
         start, end = (self._at(f"{operation}_{edge}", situation) if edge in edges else Plan() for edge in EDGES)
         return HookPlan(start, end)
 
-    def _at(self, hook: str, situation: Situation) -> Plan:
-        assert situation.change is not None
+    def _at(self, hook: str, situation: PlanningSituation) -> Plan:
         before = {machine.id: machine.name for machine in situation.found.machines}
         target = situation.change.after
         after = {member.id: member.name for member in target.members} if target else {}
@@ -92,7 +91,7 @@ class Probe:
         machine = await context.machine(args.machine)
         if args.name in self.refuse:
             raise StepError(f"{args.name} does not answer.", cure="knock louder.")
-        self.heard.append(("greet", args.name, machine.ports[0].address, await context.reveal(args.password)))
+        self.heard.append(("greet", args.name, machine.ports[0].address, await context.decrypt_secrets(args.password)))
         info = {"accessInfo": {"bearer_token": TOKEN}, "vimType": "ETSINFV.KUBERNETES.V_1"}
         return Outcome(instance={"vimConnectionInfo": {"cluster": info}}, data={"join_token": TOKEN})
 
@@ -187,5 +186,7 @@ async def test_a_vnfd_that_names_a_driver_we_do_not_have_is_refused_before_anyth
     async with rig_in(settings_in(tmp_path), hooks=["instantiate_end=somebody-else"]) as rig:
         instance_id = await rig.create()
         with pytest.raises(Unprocessable, match="somebody-else"):
-            await rig.slipway.lcm.begin(OperationType.INSTANTIATE, instance_id, InstantiateRequest(flavour_id="simple"))
+            await rig.slipway.lcm.start_operation(
+                OperationType.INSTANTIATE, instance_id, InstantiateRequest(flavour_id="simple")
+            )
         assert await rig.inventory() == {}

@@ -9,13 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
-from slipway.lcm.vim_registry import VimRegistry
+from slipway.simulator.vim.driver import SimulatedDriver
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
+from slipway.vim.drivers import Drivers
 from slipway.vim.kubernetes.driver import KubernetesVimDriver
 from slipway.vim.openstack.driver import OpenStackDriver
-from slipway.vim.registry import Drivers
-from slipway.vim.simulated.driver import SimulatedDriver
+from slipway.vim_registry.registry import VimRegistry
 from tests.unit.api.world import World, a_world
 from tests.unit.vim.cluster_standin import Cluster, a_cluster, a_token_endpoint
 from tests.unit.vim.keystone_standin import Keystone, a_keystone

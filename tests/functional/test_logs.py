@@ -85,4 +85,6 @@ def test_json(database_url: URL, tmp_path: Path) -> None:
     assert len(states) == 9
     assert all(r["instance"] and r["operation"] in r["message"] for r in states)
     assert [r["message"].rpartition(" ")[2] for r in states if r.get("request") == "asked-by-me"] == ["STARTING"] * 2
-    assert any(FORGED in r["message"] and r["request"] for r in records if r["logger"] == "slipway.api.watched")
+    assert any(
+        FORGED in r["message"] and r["request"] for r in records if r["logger"] == "slipway.api.telemetry_middleware"
+    )

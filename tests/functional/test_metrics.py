@@ -14,9 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy.engine import URL
 
 from slipway.api.application import make_app
-from slipway.api.watched import METHODS, Watched
+from slipway.api.telemetry_middleware import METHODS, TelemetryMiddleware
 from slipway.store.database import Database
-from slipway.telemetry.watching import Telemetry
+from slipway.telemetry.telemetry import Telemetry
+from tests.cases import in_one_world
 from tests.databases import setting
 from tests.functional.processes import running, serving_on
 from tests.functional.rig import settings_in
@@ -162,13 +163,13 @@ async def test_the_numbers_want_a_token_unless_they_are_public(
             assert (await stranger.get("/slipway/v1/info")).status_code == 401
 
 
-@pytest.mark.parametrize(
+@in_one_world(
     ("given", "kept"),
     [("abc-123:4_5.6".replace("_", "."), True), ("a" * 64, True), ("a" * 65, False), ("a b", False), ("", False),
      ("<script>", False), ("é", False)],
 )  # fmt: skip
 async def test_an_id_for_every_request(world: World, given: str, kept: bool) -> None:
-    app: Any = Watched(make_app(world.services), Telemetry().numbers)
+    app: Any = TelemetryMiddleware(make_app(world.services), Telemetry().metrics)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=BASE_URL) as client:
         headers = {"X-Auth-Token": TOKEN, "X-Request-Id": given.encode("utf-8")}
         answers = [await client.get(path, headers=headers) for path in ("/health", "/slipway/v1/info", "/nothing")]  # type: ignore[arg-type]
@@ -189,7 +190,7 @@ def test_a_worker_of_its_own_tells_its_own_numbers(tmp_path: Path, postgresql_ur
             _, operation_id = instantiate(client, fleet.vnfd_id)
             wait_for(lambda: state_of(client, operation_id) == "COMPLETED")
             token = client.headers["X-Auth-Token"]
-        address = worker.first_line.split("its numbers at ")[1].strip().removesuffix("/metrics")
+        address = worker.first_line.split("its metrics at ")[1].strip().removesuffix("/metrics")
         assert httpx.get(f"{address}/metrics").status_code == 401
         assert httpx.get(f"{address}/health").status_code == 200
         with httpx.Client(base_url=address, headers={"X-Auth-Token": token}) as watcher:

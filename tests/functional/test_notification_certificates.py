@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from slipway.lcm.subscribing import Subscribing
-from slipway.notify.calling import Calling
-from slipway.notify.sender import Sender
-from slipway.outside.guard import Guard
-from slipway.own_certificate import caller_of_subscribers
+from slipway.factories import notification_client
+from slipway.notify.client import NotificationClient
+from slipway.notify.delivery import NotificationSender
+from slipway.notify.subscription_service import SubscriptionService
+from slipway.outgoing.guard import Guard
 from slipway.settings import load_settings
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
@@ -35,31 +35,34 @@ def authority() -> Authority:
 
 
 @pytest.fixture
-def calling(authority: Authority, tmp_path: Path) -> Calling:
+def client(authority: Authority, tmp_path: Path) -> NotificationClient:
     files = {"callback_ca_file": authority.pem}
     files["client_certificate"], files["client_key"] = authority.issued("slipway")
     for name, text in files.items():
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o600)
     paths = {name: tmp_path / name for name in files}
-    return caller_of_subscribers(load_settings(overrides={"data_dir": tmp_path, **paths}, environment={}), GUARD)
+    return notification_client(load_settings(overrides={"data_dir": tmp_path, **paths}, environment={}), GUARD)
 
 
 @asynccontextmanager
-async def told_by(database: Database, directory: Path, calling: Calling) -> AsyncIterator[World]:
-    subscribing = Subscribing(database, Vault(directory / "secrets.key"), GUARD, calling, test=True)
-    async with a_world(database, directory, subscribing=subscribing) as world:
-        sender = Sender(database, world.services.vault, calling, BASE_URL, poll=0.05, give_up_after=3600)
+async def told_by(database: Database, directory: Path, client: NotificationClient) -> AsyncIterator[World]:
+    subscription_service = SubscriptionService(database, Vault(directory / "secrets.key"), GUARD, client, test=True)
+    async with a_world(database, directory, subscription_service=subscription_service) as world:
+        sender = NotificationSender(database, world.services.vault, client, BASE_URL, poll=0.05, give_up_after=3600)
         sending = asyncio.create_task(sender.serve())
         yield world
-        await sender.leave()
+        await sender.shut_down()
         await sending
 
 
 async def test_slipway_shows_its_certificate(
-    database: Database, tmp_path: Path, authority: Authority, calling: Calling
+    database: Database, tmp_path: Path, authority: Authority, client: NotificationClient
 ) -> None:
-    async with a_subscriber(authority.server_context()) as subscriber, told_by(database, tmp_path, calling) as world:
+    async with (
+        a_subscriber(authority.server_context()) as subscriber,
+        told_by(database, tmp_path, client) as world,
+    ):
         body = {"callbackUri": subscriber.uri, "authentication": {"authType": ["TLS_CERT"]}}
         await world.call("POST", SUBSCRIPTIONS, 201, json=body, headers=VERSION)
         package = await world.onboard()
@@ -69,9 +72,12 @@ async def test_slipway_shows_its_certificate(
 
 
 async def test_a_token_is_fetched_with_the_certificate(
-    database: Database, tmp_path: Path, authority: Authority, calling: Calling
+    database: Database, tmp_path: Path, authority: Authority, client: NotificationClient
 ) -> None:
-    async with a_subscriber(authority.server_context()) as subscriber, told_by(database, tmp_path, calling) as world:
+    async with (
+        a_subscriber(authority.server_context()) as subscriber,
+        told_by(database, tmp_path, client) as world,
+    ):
         params: dict[str, Any] = {
             "clientId": "slipway",
             "certificateRef": {"type": "x5t#S256", "value": "another"},
@@ -91,11 +97,14 @@ async def test_a_token_is_fetched_with_the_certificate(
 
 
 async def test_a_subscriber_nobody_vouches_for_is_not_told(
-    database: Database, tmp_path: Path, calling: Calling
+    database: Database, tmp_path: Path, client: NotificationClient
 ) -> None:
     stranger = Authority()
-    async with a_subscriber(stranger.server_context()) as subscriber, told_by(database, tmp_path, calling) as world:
+    async with (
+        a_subscriber(stranger.server_context()) as subscriber,
+        told_by(database, tmp_path, client) as world,
+    ):
         body = {"callbackUri": subscriber.uri}
         refused = await world.call("POST", SUBSCRIPTIONS, 422, json=body, headers=VERSION)
-    assert "can't be reached" in refused.json()["detail"]
+    assert "cannot be reached" in refused.json()["detail"]
     assert subscriber.calls == 0

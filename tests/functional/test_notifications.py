@@ -10,17 +10,16 @@ from typing import Any
 
 import pytest
 
-from slipway.lcm.subscribing import Subscribing
-from slipway.notify.calling import Calling
-from slipway.notify.sender import LEASE, Sender
-from slipway.outside.guard import Guard
+from slipway.notify.client import NotificationClient
+from slipway.notify.delivery import LEASE, NotificationSender
+from slipway.outgoing.guard import Guard
 from slipway.store import subscriptions
 from slipway.store.database import Database
-from tests.functional.subscriber import Subscriber, a_subscriber
+from tests.functional.subscriber import PACKAGES, V1, V2, VERSION, Subscriber, a_subscriber, subscribe
 from tests.unit.api.world import BASE_URL, World, a_world
 
-V1, V2, PACKAGES = "/vnflcm/v1/subscriptions", "/vnflcm/v2/subscriptions", "/vnfpkgm/v1/subscriptions"
-VERSION = {"Version": "2.0.0"}
+pytestmark = pytest.mark.sqlite_suffices
+
 OPERATION = "VnfLcmOperationOccurrenceNotification"
 
 
@@ -37,24 +36,16 @@ async def subscriber() -> AsyncIterator[Subscriber]:
 
 
 @asynccontextmanager
-async def sending(world: World, **more: Any) -> AsyncIterator[Sender]:
-    calling = Calling(Guard(loopback=True))
+async def sending(world: World, **more: Any) -> AsyncIterator[NotificationSender]:
+    client = NotificationClient(Guard(loopback=True))
     values = {"poll": 0.05, "give_up_after": 3600.0, **more}
-    sender = Sender(world.services.database, world.services.vault, calling, BASE_URL, **values)
+    sender = NotificationSender(world.services.database, world.services.vault, client, BASE_URL, **values)
     task = asyncio.create_task(sender.serve())
     try:
         yield sender
     finally:
-        await sender.leave()
+        await sender.shut_down()
         await task
-
-
-async def subscribe(world: World, path: str, subscriber: Subscriber, **more: Any) -> dict[str, Any]:
-    headers = VERSION if path == V2 else {}
-    answer = await world.call("POST", path, 201, json={"callbackUri": subscriber.uri, **more}, headers=headers)
-    shown: dict[str, Any] = answer.json()
-    assert answer.headers["location"] == shown["_links"]["self"]["href"] == f"{BASE_URL}{path}/{shown['id']}"
-    return shown
 
 
 async def test_a_whole_life_is_told_in_order_in_the_words_of_each_version(world: World, subscriber: Subscriber) -> None:
@@ -107,10 +98,40 @@ async def test_a_sender_that_leaves_releases_what_it_claimed_meanwhile(
     monkeypatch.setattr(Database, "write", slow)
     async with sending(world) as sender:
         await began.wait()
-        await sender.leave()
+        await sender.shut_down()
         go_on.set()
     async with sending(world):
         assert len(await subscriber.wait_for(1, seconds=LEASE / 4)) == 1
+
+
+async def test_a_subscriber_is_left_before_it_is_taken_again(
+    world: World, subscriber: Subscriber, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else two deliveries to one subscriber overlap, and it is told twice."""
+    write, released, looked, go_on = Database.write, asyncio.Event(), asyncio.Event(), asyncio.Event()
+    claimed: list[Any] = []
+
+    async def slow(self: Database, work: Callable[..., Any], *given: Any) -> Any:
+        result = await write(self, work, *given)
+        if work is subscriptions.claim and released.is_set() and not go_on.is_set():
+            claimed.extend(result)
+            looked.set()
+        if work is subscriptions.release:
+            released.set()
+            await go_on.wait()
+        return result
+
+    vnfd_id = (await world.onboard())["vnfdId"]
+    await subscribe(world, V2, subscriber)
+    async with sending(world):
+        monkeypatch.setattr(Database, "write", slow)
+        await world.create(vnfd_id)
+        await asyncio.wait_for(released.wait(), 10)
+        await world.create(vnfd_id)
+        await asyncio.wait_for(looked.wait(), 10)
+        assert claimed == []
+        go_on.set()
+        assert len(await subscriber.wait_for(2)) == 2
 
 
 async def test_only_what_the_filter_names_is_told(world: World, subscriber: Subscriber) -> None:
@@ -266,114 +287,6 @@ async def test_a_token_reaches_only_subscribers_that_gave_its_secret(world: Worl
             await one.wait_for(1)
     assert subscriber.headers[0]["authorization"] == "Bearer token-1"
     assert stranger.headers[0]["authorization"] == "Bearer token-2"
-
-
-async def test_subscriptions_are_listed_shown_filtered_and_removed(world: World, subscriber: Subscriber) -> None:
-    shown = await subscribe(world, V2, subscriber, filter={"operationTypes": ["HEAL"]})
-    assert shown["filter"] == {"operationTypes": ["HEAL"]}
-    await subscribe(world, V1, subscriber)
-    listed = (await world.call("GET", V2, 200, headers=VERSION)).json()
-    assert [one["id"] for one in listed] == [shown["id"]]
-    assert (await world.call("GET", f"{V2}/{shown['id']}", 200, headers=VERSION)).json() == shown
-    found = await world.call("GET", f"{V2}?filter=(eq,callbackUri,{subscriber.uri})", 200, headers=VERSION)
-    assert len(found.json()) == 1
-    hidden = await world.call("GET", f"{V2}?filter=(eq,authentication/authType,BASIC)", 400, headers=VERSION)
-    assert "no attribute 'authentication'" in hidden.json()["detail"]
-    await world.call("GET", f"{V1}/{shown['id']}", 404)
-    await world.call("DELETE", f"{V2}/{shown['id']}", 204, headers=VERSION)
-    await world.call("GET", f"{V2}/{shown['id']}", 404, headers=VERSION)
-    await world.call("DELETE", f"{V2}/{shown['id']}", 404, headers=VERSION)
-
-
-FILTERS = {
-    V1: ({"operationTypes": ["HEAL", "SCALE"]}, {"operationTypes": ["SCALE", "HEAL"]}),
-    V2: (
-        {"vnfInstanceSubscriptionFilter": {"vnfdIds": ["a", "b"]}, "notificationTypes": [OPERATION]},
-        {"notificationTypes": [OPERATION], "vnfInstanceSubscriptionFilter": {"vnfdIds": ["b", "a"]}},
-    ),
-    PACKAGES: ({"vnfdId": ["a"]}, {"vnfdId": "a", "vnfProductsFromProviders": []}),
-}
-
-
-@pytest.mark.parametrize("path", [V1, V2, PACKAGES])
-async def test_equal_filters_are_one_subscription(world: World, subscriber: Subscriber, path: str) -> None:
-    one, same = FILTERS[path]
-    shown = await subscribe(world, path, subscriber, filter=one)
-    for wanted in (one, same):
-        body = {"callbackUri": subscriber.uri, "filter": wanted}
-        again = await world.call("POST", path, 303, json=body, headers=VERSION if path == V2 else {})
-        assert again.headers["location"] == f"{BASE_URL}{path}/{shown['id']}"
-    await subscribe(world, path, subscriber)
-
-
-@pytest.mark.parametrize(
-    "query", ["", "?all_fields", "?fields=callbackUri", "?exclude_fields=verbosity", "?filter=(eq,verbosity,FULL)"]
-)
-async def test_a_list_of_version_2_always_says_how_much_is_told(
-    world: World, subscriber: Subscriber, query: str
-) -> None:
-    await subscribe(world, V2, subscriber)
-    (listed,) = (await world.call("GET", f"{V2}{query}", 200, headers=VERSION)).json()
-    assert listed["verbosity"] == "FULL"
-    assert listed["callbackUri"] == subscriber.uri
-    short = await subscribe(world, V2, subscriber, verbosity="SHORT")
-    found = (await world.call("GET", f"{V2}{query}", 200, headers=VERSION)).json()
-    assert {one["id"]: one["verbosity"] for one in found}.get(short["id"], "SHORT") == "SHORT"
-
-
-async def test_verbosity_is_no_word_of_the_other_interfaces(world: World, subscriber: Subscriber) -> None:
-    for path in (V1, PACKAGES):
-        await subscribe(world, path, subscriber)
-        (listed,) = (await world.call("GET", f"{path}?all_fields", 200)).json()
-        assert "verbosity" not in listed
-        await world.call("GET", f"{path}?filter=(eq,verbosity,FULL)", 400)
-
-
-@pytest.mark.parametrize("path", [V1, V2, PACKAGES])
-async def test_who_subscribes_twice_is_shown_the_first(world: World, subscriber: Subscriber, path: str) -> None:
-    shown = await subscribe(world, path, subscriber)
-    headers = VERSION if path == V2 else {}
-    again = await world.client.post(path, json={"callbackUri": subscriber.uri}, headers=headers)
-    assert (again.status_code, again.headers["location"]) == (303, f"{BASE_URL}{path}/{shown['id']}")
-
-
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        ({"callbackUri": "ftp://127.0.0.1/"}, "callbackUri: "),
-        ({"callbackUri": "http://169.254.169.254/latest"}, "callbackUri: 169.254.169.254 is"),
-        ({"callbackUri": "http://u:p@127.0.0.1/"}, "callbackUri: "),
-        ({"filter": {"operationTypes": ["DANCE"]}}, "filter.operationTypes[0]"),
-        ({"filter": {"operationStates": ["LATE"]}}, "filter.operationStates[0]"),
-        ({"authentication": {"authType": ["BASIC"]}}, "authentication.paramsBasic"),
-        ({"authentication": {"authType": ["TLS_CERT"]}}, "client_certificate"),
-        ({"verbosity": "LOUD"}, "verbosity"),
-    ],
-)
-async def test_what_can_not_be_done_is_refused(
-    world: World, subscriber: Subscriber, more: dict[str, Any], told: str
-) -> None:
-    body = {"callbackUri": subscriber.uri, **more}
-    answer = await world.call("POST", V2, 400, json=body, headers=VERSION)
-    assert told in answer.json()["detail"]
-    assert (await world.call("GET", V2, 200, headers=VERSION)).json() == []
-
-
-async def test_a_subscriber_must_answer_the_test_call(
-    database: Database, tmp_path: Path, subscriber: Subscriber
-) -> None:
-    guard = Guard(loopback=True)
-    async with a_world(database, tmp_path) as plain:
-        services = plain.services
-        subscribing = Subscribing(database, services.vault, guard, Calling(guard), test=True)
-    async with a_world(database, tmp_path, subscribing=subscribing) as world:
-        subscriber.test_status = 404
-        body = {"callbackUri": subscriber.uri}
-        answer = await world.call("POST", V2, 422, json=body, headers=VERSION)
-        assert "callbackUri: the test call failed" in answer.json()["detail"]
-        await world.call("POST", V1, 400, json=body)
-        subscriber.test_status = 204
-        await world.call("POST", V1, 201, json=body)
 
 
 async def _delivery(world: World, subscription_id: str) -> dict[str, Any]:

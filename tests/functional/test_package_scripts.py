@@ -25,14 +25,14 @@ from slipway.model.requests import (
 from slipway.model.secrets import redact
 from slipway.package.build import build_package
 from slipway.settings import Settings
-from slipway.vim.simulated.rules import Rule, RuleKind
+from slipway.vim.fault_rules import Rule, RuleKind
 from tests.databases import setting
 from tests.functional.next_package import NEXT_ID, next_package
 from tests.functional.rig import SIMULATED_VIM, Rig, rig_in, settings_in
 from tests.functional.scripted_package import SCRIPT, scripted_tree
 from tests.script_sandbox import needs_sandbox
 
-pytestmark = needs_sandbox
+pytestmark = [needs_sandbox, pytest.mark.sqlite_suffices]
 
 CONTRACT = Path(__file__).parents[2] / "docs" / "contracts" / "mgmt.md"
 OPERATIONS = ("instantiate", "scale", "heal", "terminate", "modify_information")
@@ -55,6 +55,16 @@ if told["knows"]:
     told["knows"] = "the password, of length %d" % len(told["knows"])
 calls = [*vnf.get("metadata", {}).get("calls", []), given["operation"]]
 print(json.dumps({"vnfInstance": {"metadata": {given["operation"]: told, "calls": calls}}}))
+"""
+
+# As scripts for OpenStack Tacker do it.
+PICKLED = """
+import json, pickle, sys
+given = pickle.load(sys.stdin.buffer)
+vnf, request = given["vnf_instance"], given["request"]
+told = {"keys": sorted(given), "state": vnf["instantiationState"], "flavour": request["flavourId"]}
+if given["operation"] == "instantiate_start":
+    print(json.dumps({"vnfInstance": {"metadata": {given["operation"]: told}}}))
 """
 
 # Fails as often as `failures` says, counting in what it leaves for the next try.
@@ -119,6 +129,20 @@ async def test_scripts_are_called_around_the_vims_work_and_their_answers_stay(
         assert told["terminate_end"]["state"] == "NOT_INSTANTIATED"
         assert told["heal_end"]["knows"] == start["knows"]  # nobody has to repeat it
         assert told["by"] == "me"
+
+
+async def test_a_script_that_reads_a_pickle_is_given_one_with_the_names_it_knows(tmp_path: Path) -> None:
+    tree = scripted_tree(tmp_path, ["instantiate_start", "instantiate_end"], PICKLED)
+    async with rig_in(settings_in(tmp_path), hooks=None, sample=tree) as rig:
+        instance_id = await rig.create()
+        operation = await instantiated(rig, instance_id)
+        assert operation.operation_state is State.COMPLETED, operation.error
+        told = (await rig.instance(instance_id)).vnf.metadata["instantiate_start"]
+        assert (told["state"], told["flavour"]) == ("NOT_INSTANTIATED", "simple")
+        assert told["keys"] == [
+            "additionalParams", "grant_request", "grant_response", "operation", "request", "tmp_csar_dir",
+            "user_script_err_handling_data", "vnf_instance",
+        ]  # fmt: skip
 
 
 async def test_a_modification_of_a_vnf_that_does_not_run_calls_nobody(tmp_path: Path) -> None:
@@ -230,13 +254,13 @@ async def test_rollback_hooks_need_no_others_beside_them(tmp_path: Path) -> None
         ("print('[1]')", "not a JSON object"),
         ("""print('{"vnfInstance": {"id": "other"}}')""", "vnfInstance.id: a script may change metadata"),
         ("""print('{"vnfInstance": {"vimConnectionInfo": {}}}')""", "vnfInstance.vimConnectionInfo"),
-        ("""print('{"vnfInstance": {"metadata": 3}}')""", "vnfInstance.metadata: an object is wanted"),
+        ("""print('{"vnfInstance": {"metadata": 3}}')""", "vnfInstance.metadata: must be an object"),
         ("""print('{"vnfInstance": {"metadata": {"x": {"$secret": "1"}}}}')""", "is reserved"),
         ("""print('{"vnfInstance": {"metadata": {"x": "\\\\u0000"}}}')""", "NUL"),
         ("""print('{"vnfInstance": {"metadata": {"x": %d}}}' % 10**30)""", "too large"),
         ("""print('{"vnfInstance": {"metadata": %s}}' % ('{"x":' * 100 + "1" + "}" * 100))""", "deep"),
         ("""print('{"x": ' + "[" * 100000)""", "not JSON"),
-        ("""print('{"vnf_instance": {}}')""", "'vnf_instance' is none of"),
+        ("""print('{"vnf_instance": {}}')""", "'vnf_instance' must be one of: vnfInstance"),
     ],
 )
 async def test_an_answer_that_cannot_be_used_is_refused_with_its_place(tmp_path: Path, code: str, what: str) -> None:
@@ -315,7 +339,7 @@ async def uploaded(rig: Rig, tree: Path, directory: Path) -> VnfPackage:
 @pytest.mark.parametrize(
     ("hooks", "options", "what"),
     [
-        ({"heal_end": "somebody-else"}, {}, "'somebody-else' is no management driver that is built in"),
+        ({"heal_end": "somebody-else"}, {}, "'somebody-else' is not a built-in management driver"),
         (["heal_end"], {"file": "Scripts/hooks.pl", "kind": "tosca.artifacts.File"}, "neither Python nor Bash"),
         ({"heal_rollback_end": "somebody-else"}, {}, "Hook 'heal_rollback_end' of flavour"),
     ],

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from slipway.store.database import Database
+from tests.cases import in_one_world
 from tests.unit.api.world import BASE_URL, PACKAGES, World, a_world
 from tests.unit.package.csars import META, SCRIPT, VNFD, varied, written
 
@@ -156,7 +157,9 @@ async def test_a_software_image_has_all_that_the_standard_requires(world: World)
     assert listed[0]["softwareImages"] == [image]
 
 
-async def test_a_software_image_in_the_package_has_the_checksum_and_size_of_its_file(world: World) -> None:
+async def test_a_software_image_in_the_package_has_the_checksum_and_size_of_its_file(
+    world: World,
+) -> None:
     files = with_image()
     vnfd = files[VNFD].decode()
     for line in (f"          checksum: {hashlib.sha256(IMAGE).hexdigest()}\n", "          size: 1 MB\n"):
@@ -183,7 +186,7 @@ async def test_an_artifact_outside_of_the_package_is_listed(
     assert OUTSIDE in detail
 
 
-@pytest.mark.parametrize("accept", ["application/json", "*/*", "application/octet-stream"])
+@in_one_world("accept", ["application/json", "*/*", "application/octet-stream"])
 async def test_an_artifact_is_given_as_it_is(world: World, content: str, accept: str) -> None:
     headers = {"Accept": accept}
     script = await world.call("GET", f"{content}/artifacts/{SCRIPT}", 200, headers=headers)
@@ -208,7 +211,7 @@ async def test_an_image_has_the_size_of_its_file(world: World, content: str) -> 
         await world.call("GET", f"{content}/artifacts/{directory}", 404)
 
 
-@pytest.mark.parametrize(
+@in_one_world(
     ("asked", "status"),
     [("bytes=0-", 206), ("bytes=0-1,5-6", 200), (f"bytes={'9' * 5000}-", 200), ("bytes=-0", 416), ("items=0-1", 200)],
 )
@@ -216,7 +219,7 @@ async def test_ranges(world: World, content: str, asked: str, status: int) -> No
     await world.call("GET", f"{content}/package_content", status, headers={"Range": asked})
 
 
-@pytest.mark.parametrize(
+@in_one_world(
     ("accept", "media_type"),
     [
         ("text/plain", "text/plain"),

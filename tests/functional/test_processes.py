@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -13,11 +15,12 @@ import psycopg
 import pytest
 from sqlalchemy.engine import URL
 
-from slipway.model.action import Connection
+from slipway.model.action import VimConnection
 from slipway.model.operation import State
-from slipway.model.vim import SIMULATED
+from slipway.model.vim import OPENSTACK, SIMULATED
 from slipway.package.build import build_package
 from slipway.settings import Settings
+from slipway.vim.blocking import THREADS_OF_ONE_VIM
 from tests.databases import setting
 from tests.functional.agreement import assert_agreement
 from tests.functional.processes import Process, running
@@ -25,7 +28,7 @@ from tests.functional.rig import SAMPLE, rig_in, settings_in
 
 LCM = "/vnflcm/v2"
 PATIENCE = 60.0
-VIM = Connection(SIMULATED, {"endpoint": "sim://simulated"}, {}, {})
+VIM = VimConnection(SIMULATED, {"endpoint": "sim://simulated"}, {}, {})
 SLOW = {"kind": "latency", "call": "make_machine", "seconds": 0.5}
 
 
@@ -114,6 +117,32 @@ def test_sigterm_does_not_wait_longer_than_the_setting_for_a_stuck_step(tmp_path
         wait_for(lambda: running_steps(client, operation_id))
         client.close()
         assert process.end(signal.SIGTERM, within=15) == 0
+
+
+def test_sigterm_does_not_wait_longer_than_the_setting_for_an_openstack_that_does_not_answer(tmp_path: Path) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as mute,
+        running("serve", tmp_path / "data", shutdown_seconds=1) as process,
+        process.client() as client,
+        ThreadPoolExecutor(THREADS_OF_ONE_VIM + 4) as callers,
+    ):
+        vim = {
+            "name": "mute",
+            "vimType": OPENSTACK,
+            "interfaceInfo": {"endpoint": f"http://127.0.0.1:{mute.getsockname()[1]}"},
+            "accessInfo": {"username": "u", "password": "p", "project": "p"},
+        }
+        assert client.post("/slipway/v1/vims", json=vim).status_code == 201
+        checks = [
+            callers.submit(client.post, "/slipway/v1/vims/mute/check", timeout=60)
+            for _ in range(THREADS_OF_ONE_VIM + 4)
+        ]
+        connections = [mute.accept()[0] for _ in range(THREADS_OF_ONE_VIM)]
+        assert process.end(signal.SIGTERM, within=15) == 0
+        for check in checks:
+            check.exception()
+        for connection in connections:
+            connection.close()
 
 
 def test_a_second_process_on_the_same_sqlite_is_refused_with_the_cure(tmp_path: Path) -> None:

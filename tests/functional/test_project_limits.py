@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 
-from slipway.lcm.onboarding import Onboarding
-from slipway.lcm.project_limits import ProjectLimits
-from slipway.lcm.subscribing import Subscribing
-from slipway.lcm.vim_registry import LARGEST_VIM, VimRegistry
-from slipway.notify.calling import Calling
-from slipway.outside.guard import Guard
+from slipway.notify.client import NotificationClient
+from slipway.notify.subscription_service import SubscriptionService
+from slipway.onboarding.onboarding import Onboarding
+from slipway.outgoing.guard import Guard
+from slipway.simulator.vim.driver import SimulatedDriver
 from slipway.store.database import Database
+from slipway.store.project_limits import ProjectLimits
 from slipway.store.secrets import Vault
-from slipway.vim.registry import Drivers
-from slipway.vim.simulated.driver import SimulatedDriver
+from slipway.vim.drivers import Drivers
+from slipway.vim_registry.choice import LARGEST_VIM
+from slipway.vim_registry.registry import VimRegistry
 from tests.unit.api.world import PACKAGES, World, a_world, sample_csar
 
 SUBSCRIPTIONS = "/vnfpkgm/v1/subscriptions"
@@ -30,10 +31,14 @@ VIMS = "/slipway/v1/vims"
 async def limited(database: Database, directory: Path, limits: ProjectLimits) -> AsyncIterator[World]:
     vault, guard = Vault(directory / "secrets.key"), Guard(loopback=True)
     onboarding = Onboarding(database, directory / "packages", vault, project_limits=limits)
-    subscribing = Subscribing(database, vault, guard, Calling(guard), test=False, project_limits=limits)
+    subscription_service = SubscriptionService(
+        database, vault, guard, NotificationClient(guard), test=False, project_limits=limits
+    )
     driver = SimulatedDriver(directory / "simulated")
     vims = VimRegistry(database, vault, Drivers([driver]), limits=limits)
-    async with a_world(database, directory, onboarding=onboarding, subscribing=subscribing, vims=vims) as world:
+    async with a_world(
+        database, directory, onboarding=onboarding, subscription_service=subscription_service, vims=vims
+    ) as world:
         yield world
     driver.close()
 

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import URL
 
-from slipway.lcm.vim_registry import VimRequest
 from slipway.model.errors import RequestError, Unprocessable
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.operation import OperationType
@@ -18,6 +17,7 @@ from slipway.model.requests import InstantiateRequest
 from slipway.model.vim import SIMULATED
 from slipway.store import vims
 from slipway.store.database import Database
+from slipway.vim_registry.registry import VimRequest
 from tests.databases import setting
 from tests.functional.cluster_rig import cluster_rig, instantiate
 from tests.functional.rig import rig_in, settings_in
@@ -36,8 +36,8 @@ async def test_an_instance_is_deleted_or_instantiated_never_both(url: str | None
         for _ in range(ROUNDS):
             instance_id = await rig.create()
             deleted, begun = await asyncio.gather(
-                lcm.delete(instance_id),
-                lcm.begin(OperationType.INSTANTIATE, instance_id, InstantiateRequest(flavour_id="simple")),
+                lcm.delete_instance(instance_id),
+                lcm.start_operation(OperationType.INSTANTIATE, instance_id, InstantiateRequest(flavour_id="simple")),
                 return_exceptions=True,
             )
             assert isinstance(deleted, RequestError) != isinstance(begun, RequestError), (deleted, begun)
@@ -55,7 +55,7 @@ async def test_a_vim_is_removed_or_used_never_both(url: str | None, tmp_path: Pa
             )
             removed, begun = await asyncio.gather(
                 rig.slipway.vims.remove(name),
-                rig.slipway.lcm.begin(OperationType.INSTANTIATE, instance_id, request),
+                rig.slipway.lcm.start_operation(OperationType.INSTANTIATE, instance_id, request),
                 return_exceptions=True,
             )
             assert isinstance(removed, RequestError) != isinstance(begun, RequestError), (removed, begun)
@@ -85,7 +85,7 @@ async def test_two_clusters_do_not_get_one_name(url: str | None, tmp_path: Path)
             wanted = instantiate(vim_name=f"cluster-{number}")
             begun = await asyncio.gather(
                 *(
-                    slipway.lcm.begin(
+                    slipway.lcm.start_operation(
                         OperationType.INSTANTIATE,
                         one,
                         replace(wanted, vim_connection_info={"vim": VimConnectionInfo(vim_id=vim_id)}),

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy.engine import URL
 
-from slipway.app import Role, assemble
-from slipway.lcm.vim_choice import connections_with, in_clear
-from slipway.model.action import Connection
+from slipway.app import ProcessRole, assemble
+from slipway.model.action import VimConnection
 from slipway.model.clock import utcnow
 from slipway.model.errors import BadRequest, Forbidden, VimError, VimFault
 from slipway.model.instance import VimConnectionInfo
@@ -19,9 +18,10 @@ from slipway.model.vim import SANDBOX, SIMULATED, Vim
 from slipway.store import instances, vims
 from slipway.store.database import Database
 from slipway.vim.sandbox import SandboxDriver
+from slipway.vim.sandbox.engine_operations import EngineOperations
 from slipway.vim.sandbox.engines import Engines
-from slipway.vim.sandbox.hands import Hands
-from slipway.vim.sandbox.places import Places
+from slipway.vim.sandbox.paths import SandboxPaths
+from slipway.vim_registry.choice import merged_connections, resolve_connection
 from tests.functional.rig import settings_in
 from tests.functional.two_projects import ALL_PROJECTS, Projects, two_projects
 from tests.unit.api.world import LCM
@@ -38,11 +38,11 @@ SOCKET = {"endpoint": "unix:///run/secret.sock"}
 class Watched(Engines):
     """Notes who would have been spoken to, and speaks to nobody."""
 
-    def __init__(self, places: Places) -> None:
-        super().__init__(places, {}, ())
+    def __init__(self, paths: SandboxPaths) -> None:
+        super().__init__(paths, {}, ())
         self.asked: list[str] = []
 
-    def hands(self, endpoint: str) -> Hands:
+    def operations(self, endpoint: str) -> EngineOperations:
         self.asked.append(endpoint)
         raise VimError("There is no engine in this test.", VimFault.PERMANENT)
 
@@ -55,7 +55,7 @@ def database_url(sqlite_url: URL) -> URL:
 
 @pytest.fixture
 def engines(tmp_path: Path) -> Watched:
-    return Watched(Places(tmp_path / "sandbox", tmp_path / "cache"))
+    return Watched(SandboxPaths(tmp_path / "sandbox", tmp_path / "cache"))
 
 
 @pytest.fixture
@@ -163,12 +163,12 @@ async def test_a_record_that_says_otherwise_leads_nowhere(projects: Projects) ->
         VimConnectionInfo(vim_id=projects.things["VIM"], vim_type=SANDBOX, interface_info=SOCKET),
     ):
         with pytest.raises(BadRequest):
-            await services.database.read(in_clear, services.vault, info, standing)
+            await services.database.read(resolve_connection, services.vault, info, standing)
     there = VimConnectionInfo(vim_id=box, vim_type=SANDBOX)
     vnf.vim_connection_info["box"] = there
-    assert connections_with(vnf, {"box": VimConnectionInfo(vim_id=box)})["box"] == there
+    assert merged_connections(vnf, {"box": VimConnectionInfo(vim_id=box)})["box"] == there
     with pytest.raises(BadRequest, match="as it is registered"):
-        connections_with(vnf, {"box": VimConnectionInfo(interface_info=SOCKET)})
+        merged_connections(vnf, {"box": VimConnectionInfo(interface_info=SOCKET)})
 
 
 async def described_before(projects: Projects, endpoint: dict[str, str]) -> str:
@@ -231,11 +231,11 @@ async def test_while_it_is_off_nobody_gets_at_one(without: Projects, engines: Wa
 
 
 async def test_steps_that_were_planned_before_it_was_turned_off_do_nothing(tmp_path: Path, engines: Watched) -> None:
-    connection = Connection(SANDBOX, LOCAL, {}, {})
+    connection = VimConnection(SANDBOX, LOCAL, {}, {})
     with pytest.raises(VimError, match="--sandbox"):
         await SandboxDriver(tmp_path, engines, on=False).find(connection, "an instance")
     with pytest.raises(VimError, match="sandbox_sockets"):
-        await SandboxDriver(tmp_path, engines).find(Connection(SANDBOX, SOCKET, {}, {}), "an instance")
+        await SandboxDriver(tmp_path, engines).find(VimConnection(SANDBOX, SOCKET, {}, {}), "an instance")
     assert engines.asked == []
 
 
@@ -259,7 +259,7 @@ async def test_steps_that_were_planned_before_it_was_turned_off_do_nothing(tmp_p
     ],
 )
 def test_unless_told_it_is_on_only_where_none_but_this_machines_users_ask(
-    tmp_path: Path, role: Role, settings: dict[str, Any], on: bool
+    tmp_path: Path, role: ProcessRole, settings: dict[str, Any], on: bool
 ) -> None:
     slipway = assemble(settings_in(tmp_path, **settings), role)
     try:

@@ -129,9 +129,11 @@ def fill(connection: Connection, instance_id: str) -> None:
     copy(connection, tables.operations, operation_id, 10_000, id=key, started_at=NUMBER, instance_id=key)
     copy(connection, tables.steps, operation_id, 500, operation_id=key)
     copy(connection, tables.subscriptions, subscription_id, 100, id=key, retry_at=literal(1e12))
+    # Half of what waits is for one subscriber, and comes after what waits for the others.
+    waiting_for = [*(str(n % 100 + 1) for n in range(2000)), *[subscription_id] * 2000]
     connection.execute(
         insert(tables.notifications),
-        [{"id": "n", "subscription_id": str(n % 100 + 1), "created_at": n, "body": "{}"} for n in range(2000)],
+        [{"id": "n", "subscription_id": of, "created_at": n, "body": "{}"} for n, of in enumerate(waiting_for)],
     )
     connection.execute(
         insert(tables.secrets),

@@ -15,7 +15,7 @@ from sqlalchemy.engine import URL
 
 from tests.databases import setting
 from tests.functional.processes import SLIPWAY, Process, running
-from tests.unit.outside.certificates import Authority
+from tests.unit.outgoing.certificates import Authority
 
 pytestmark = pytest.mark.sqlite_suffices
 
@@ -168,6 +168,6 @@ def test_the_command_line_shows_its_certificate(strict: Process, files: Files) -
 
 def test_a_key_that_does_not_fit_stops_the_start(files: Files, tmp_path: Path) -> None:
     settings = {"tls_certificate": files.certificate, "tls_key": files.client_key}
-    with pytest.raises(AssertionError, match="don't go together"), running("serve", tmp_path, **settings):
+    with pytest.raises(AssertionError, match="do not belong together"), running("serve", tmp_path, **settings):
         pass
     assert not (tmp_path / "slipway.db").exists()

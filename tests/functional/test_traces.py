@@ -20,7 +20,7 @@ from tests.functional.rig import settings_in
 from tests.functional.test_processes import LCM, Fleet, onboard, state_of, wait_for
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
-CALLER = "b7ad6b7169203331"
+TRACEPARENT = "b7ad6b7169203331"
 BUSY_ONCE = {"kind": "error", "call": "make_network", "fault": "temporary", "times": 1}
 BROKEN = {"kind": "error", "call": "make_machine", "fault": "permanent"}
 
@@ -43,7 +43,7 @@ def test_an_operation_is_a_trace_and_each_step_a_span(tmp_path: Path, receiver: 
         answer = client.post(
             f"{LCM}/vnf_instances/{instance_id}/instantiate",
             json={"flavourId": "simple"},
-            headers={"traceparent": f"00-{TRACE}-{CALLER}-01"},
+            headers={"traceparent": f"00-{TRACE}-{TRACEPARENT}-01"},
         )
         operation_id = answer.headers["location"].rpartition("/")[2]
         wait_for(lambda: state_of(client, operation_id) == "FAILED_TEMP")
@@ -96,7 +96,7 @@ def test_an_operation_is_a_trace_and_each_step_a_span(tmp_path: Path, receiver: 
 
     # The caller finds in its own trace what it asked for, and both lead to each other.
     (asked,) = of_trace(receiver, TRACE)
-    assert (asked.name, asked.parent_span_id.hex()) == ("INSTANTIATE STARTING", CALLER)
+    assert (asked.name, asked.parent_span_id.hex()) == ("INSTANTIATE STARTING", TRACEPARENT)
     assert [(link.trace_id, link.span_id) for link in asked.links] == [(root.trace_id, root.span_id)]
     assert [(link.trace_id, link.span_id) for link in root.links] == [(asked.trace_id, asked.span_id)]
 
@@ -110,7 +110,7 @@ def test_a_worker_elsewhere_and_callers_without_a_usable_traceparent(
     ids = []
     with running("api", data, **more) as api, running("worker", data, **more) as worker:
         fleet = Fleet(api, tmp_path, settings_in(data, url))
-        for caller in (None, "nonsense", f"00-{'0' * 32}-{'0' * 16}-01", f"00-{TRACE}-{CALLER}-01"):
+        for caller in (None, "nonsense", f"00-{'0' * 32}-{'0' * 16}-01", f"00-{TRACE}-{TRACEPARENT}-01"):
             made = fleet.client.post(f"{LCM}/vnf_instances", json={"vnfdId": fleet.vnfd_id}).json()["id"]
             headers = {} if caller is None else {"traceparent": caller}
             path = f"{LCM}/vnf_instances/{made}/instantiate"

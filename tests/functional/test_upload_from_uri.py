@@ -11,25 +11,26 @@ from typing import Any
 
 import pytest
 
-from slipway.lcm.onboarding import Onboarding
-from slipway.lcm.package_download import Bounds, Source
-from slipway.outside.guard import Guard
+from slipway.onboarding.download import DownloadLimits, DownloadSource
+from slipway.onboarding.onboarding import Onboarding
+from slipway.outgoing.guard import Guard
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
+from tests.cases import in_one_world
 from tests.functional.package_server import PASSWORD, USER, PackageServer
 from tests.unit.api.world import PACKAGES, World, a_world, sample_csar
-from tests.unit.outside.certificates import Authority
+from tests.unit.outgoing.certificates import Authority
 from tests.unit.package.csars import Raw, with_member
 
 pytestmark = pytest.mark.sqlite_suffices
 
-BOUNDS = Bounds(size=1_000_000, silence=20.0, longest=60.0)
+BOUNDS = DownloadLimits(max_bytes=1_000_000, idle_seconds=20.0, total_seconds=60.0)
 UNDER_WAY = ("UPLOADING", "PROCESSING")
 
 
-def onboarding(database: Database, directory: Path, bounds: Bounds = BOUNDS) -> Onboarding:
+def onboarding(database: Database, directory: Path, bounds: DownloadLimits = BOUNDS) -> Onboarding:
     vault = Vault(directory / "secrets.key")
-    return Onboarding(database, directory / "packages", vault, guard=Guard(loopback=True), bounds=bounds)
+    return Onboarding(database, directory / "packages", vault, guard=Guard(loopback=True), download_limits=bounds)
 
 
 @pytest.fixture
@@ -148,7 +149,7 @@ async def test_what_is_fetched_is_checked_as_an_upload_is(
     assert left_behind(world) == []
 
 
-@pytest.mark.parametrize(
+@in_one_world(
     ("uri", "word"),
     [
         ("ftp://files.example/x.csar", "scheme"),
@@ -171,7 +172,7 @@ async def test_an_address_that_can_not_be_used_is_refused_at_once(world: World, 
     assert await shown(world, where) == {**await shown(world, where), "onboardingState": "CREATED"}
 
 
-@pytest.mark.parametrize(
+@in_one_world(
     ("more", "field"),
     [
         ({"userName": "a:b", "password": "x"}, "userName"),
@@ -222,14 +223,14 @@ async def test_credentials_are_sent_where_they_were_meant_for_only(
 @pytest.mark.parametrize(
     ("path", "bounds", "words"),
     [
-        ("/stall", Bounds(silence=0.2), "nothing for 0.2 s, after 1000 bytes"),
-        ("/silence", Bounds(silence=0.2), "nothing for 0.2 s, after 0 bytes"),
-        ("/silence", Bounds(silence=30, longest=0.2), "not done after 0.2 s"),
-        ("/drops", Bounds(silence=30, longest=0.2), "not done after 0.2 s"),
+        ("/stall", DownloadLimits(idle_seconds=0.2), "nothing for 0.2 s, after 1000 bytes"),
+        ("/silence", DownloadLimits(idle_seconds=0.2), "nothing for 0.2 s, after 0 bytes"),
+        ("/silence", DownloadLimits(idle_seconds=30, total_seconds=0.2), "not done after 0.2 s"),
+        ("/drops", DownloadLimits(idle_seconds=30, total_seconds=0.2), "not done after 0.2 s"),
     ],
 )
 async def test_a_server_that_stalls_is_not_waited_for(
-    database: Database, tmp_path: Path, server: PackageServer, path: str, bounds: Bounds, words: str
+    database: Database, tmp_path: Path, server: PackageServer, path: str, bounds: DownloadLimits, words: str
 ) -> None:
     async with a_world(database, tmp_path, onboarding=onboarding(database, tmp_path, bounds)) as world:
         where = await created(world)
@@ -307,4 +308,4 @@ async def test_other_projects_can_not_ask(world: World, server: PackageServer) -
 
 
 def test_a_source_does_not_show_its_password() -> None:
-    assert "hush" not in repr(Source("http://files.example/", "ada", "hush"))
+    assert "hush" not in repr(DownloadSource("http://files.example/", "ada", "hush"))

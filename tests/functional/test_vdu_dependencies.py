@@ -13,6 +13,8 @@ from slipway.store.database import Database
 from tests.unit.api.world import World, a_world
 from tests.unit.package.csars import VNFD_TEXT, valid_files, written
 
+pytestmark = pytest.mark.sqlite_suffices
+
 # web needs app, app needs the database; worker and disk are in the package anyway.
 VDUS = """\
     web:

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 from sqlalchemy.engine import URL
 
-from slipway.lcm.vim_choice import connections_with, in_clear
 from slipway.model.errors import BadRequest
 from slipway.model.instance import VimConnectionInfo
 from slipway.store import instances
 from slipway.store.database import Database
 from slipway.vim.kubernetes.driver import KubernetesVimDriver
 from slipway.vim.openstack.driver import OpenStackDriver
+from slipway.vim_registry.choice import merged_connections, resolve_connection
 from tests.unit.api.world import LCM, World, a_world
 from tests.unit.vim.cluster_standin import Cluster, a_cluster, a_token_endpoint
 
@@ -68,6 +68,13 @@ async def kubernetes(world: World, cluster: Cluster | None = None, **more: Any) 
         {"interfaceInfo": {"skipCertificateHostnameCheck": "true"}},
         {"interfaceInfo": {"tls_server_name": "thief.example"}},
         {"interfaceInfo": {"http_proxy": "http://thief.example:3128"}},
+        {"accessInfo": {"project": "b"}},
+        {"accessInfo": {"projectId": "b"}},
+        {"accessInfo": {"project_name": "b"}},
+        {"accessInfo": {"projectDomainName": "b"}},
+        {"accessInfo": {"tenant": "b"}},
+        {"accessInfo": {"tenantName": "b"}},
+        {"accessInfo": {"domain_id": "b"}},
         {"extra": {"helm_info": {"masternode_ip": ["203.0.113.9"]}}},
         {"extra": None},
     ],
@@ -81,7 +88,7 @@ async def test_a_change_of_an_address_or_of_trust_asks_for_the_secrets_again(
     assert PASSWORD not in refused
     access = {**OIDC, **(change.get("accessInfo") or {}), "password": "other", "client_secret": "other"}
     await world.call("PATCH", f"{VIMS}/sim", 200, json={**change, "accessInfo": access})
-    _, reached = await world.services.vims.reached("sim")
+    _, reached = await world.services.vims.driver_and_connection("sim")
     assert PASSWORD not in str((reached.interface_info, reached.access_info, reached.extra))
 
 
@@ -97,7 +104,7 @@ async def test_a_change_of_an_address_or_of_trust_asks_for_the_secrets_again(
 async def test_a_change_of_who_logs_in_keeps_the_other_secrets(world: World, change: dict[str, Any]) -> None:
     await kubernetes(world)
     await world.call("PATCH", f"{VIMS}/sim", 200, json=change)
-    _, reached = await world.services.vims.reached("sim")
+    _, reached = await world.services.vims.driver_and_connection("sim")
     assert reached.access_info == {**OIDC, **change.get("accessInfo", {})}
 
 
@@ -106,7 +113,7 @@ async def test_the_other_vim_api_asks_for_the_secrets_again(world: World) -> Non
         access = {"oidc_token_url": endpoint.url, "username": "operator", "password": "oidc-password",
                   "client_id": "slipway", "client_secret": "oidc-secret"}  # fmt: skip
         vim = await kubernetes(world, cluster, **access)
-        for cred in ({"oidc_token_url": thief.url}, {"cert_verify": "False"}):
+        for cred in ({"oidc_token_url": thief.url}, {"cert_verify": "False"}, {"project_name": "b"}):
             answer = await world.client.put(f"/v1.0/vims/{vim['id']}", json={"vim": {"auth_cred": cred}})
             assert answer.status_code == 400, answer.text
             assert "the stored credentials" in answer.json()["TackerError"]["message"]
@@ -126,6 +133,8 @@ async def on_own_vim(world: World) -> str:
 
 
 MOVED = [
+    {"accessInfo": {"project": "b"}},
+    {"accessInfo": {"projectDomain": "b"}},
     {"interfaceInfo": {"endpoint": "sim://thief"}},
     {"interfaceInfo": {"skipCertificateVerification": True}},
     {"accessInfo": {"oidc_token_url": "https://thief.example/token"}},
@@ -145,7 +154,7 @@ async def test_an_instances_own_vim_is_not_moved_with_its_secrets(world: World, 
     vnf = (await world.services.database.read(instances.get, instance_id)).vnf
     given = msgspec.convert(change, VimConnectionInfo)
     with pytest.raises(BadRequest, match="the stored credentials"):  # change_ext_conn and change_vnfpkg
-        connections_with(vnf, {"vim1": given})
+        merged_connections(vnf, {"vim1": given})
 
 
 async def test_an_instances_own_vim_is_moved_with_new_secrets(world: World) -> None:
@@ -217,8 +226,8 @@ async def test_registered_secrets_do_not_follow_what_an_instance_says(world: Wor
     names = {"interfaceInfo": "interface_info", "accessInfo": "access_info", "extra": "extra"}
     given: dict[str, Any] = {names[part]: value for part, value in change.items()}
     info = VimConnectionInfo(vim_id=vim["id"], vim_type=SIM, **given)
-    reached = await world.services.database.read(in_clear, world.services.vault, info, instance_id)
+    reached = await world.services.database.read(resolve_connection, world.services.vault, info, instance_id)
     assert PASSWORD not in str((reached.interface_info, reached.access_info, reached.extra))
     same = VimConnectionInfo(vim_id=vim["id"], vim_type=SIM, access_info={"username": "you"})
-    reached = await world.services.database.read(in_clear, world.services.vault, same, instance_id)
+    reached = await world.services.database.read(resolve_connection, world.services.vault, same, instance_id)
     assert reached.access_info == {"username": "you", "password": PASSWORD}

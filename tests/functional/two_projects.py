@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from slipway.access.callers import FIRST
+from slipway.access.authenticator import FIRST
 from slipway.model.access import Role
 from slipway.model.clock import utcnow
 from slipway.model.subscription import Interface, Subscription
@@ -79,12 +79,12 @@ class Projects:
 @asynccontextmanager
 async def two_projects(database: Database, directory: Path, **more: Any) -> AsyncIterator[Projects]:
     async with a_world(database, directory, **more) as world:
-        callers = world.services.callers
-        assert callers is not None
+        authenticator = world.services.authenticator
+        assert authenticator is not None
         tokens = {ALL_PROJECTS: TOKEN, "nobody": "a-token-that-nobody-was-given"}
         records = {}
         for name, (role, project) in CALLERS.items():
-            records[name], tokens[name] = await callers.add(FIRST, name, role, project)
+            records[name], tokens[name] = await authenticator.add(FIRST, name, role, project)
         projects = Projects(world, tokens, {})
         vim_id = await projects.add_vim("operator", "blue-sim", "sim://blue", isDefault=True)
         package = await projects.onboard("operator")

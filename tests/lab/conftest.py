@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from slipway.model.action import Connection
+from slipway.model.action import VimConnection
 from slipway.model.vim import SANDBOX
 from slipway.vim.sandbox import SandboxDriver
 from slipway.vim.sandbox.connection import LOCAL
+from slipway.vim.sandbox.engine_operations import EngineOperations
 from slipway.vim.sandbox.engines import Engines
-from slipway.vim.sandbox.hands import Hands
-from slipway.vim.sandbox.image.library import ensure_image, ensure_kubernetes
+from slipway.vim.sandbox.image.engine_images import ensure_image, ensure_kubernetes
 from slipway.vim.sandbox.inventory import remove_outside
-from slipway.vim.sandbox.places import Places, default_cache
+from slipway.vim.sandbox.paths import SandboxPaths, default_cache
 from tests.lab.cluster_lab import ClusterLab, a_lab, clear
 from tests.lab.stages import has_failed, pytest_runtest_makereport, pytest_runtest_setup
 
@@ -57,13 +57,13 @@ def engines(worker_id: str) -> Iterator[Engines]:
         pytest.skip(reason)
     if int(INOTIFY.read_text()) < ENOUGH:
         INOTIFY.write_text(str(ENOUGH))
-    engines = Engines(Places(default_cache() / f"sandbox-lab-{worker_id}", default_cache()), {}, ())
-    hands = engines.hands(LOCAL)
-    ensure_image(hands.engine, engines.places, hands.locks, lambda said: None)
-    clear(hands)
+    engines = Engines(SandboxPaths(default_cache() / f"sandbox-lab-{worker_id}", default_cache()), {}, ())
+    operations = engines.operations(LOCAL)
+    ensure_image(operations.engine, engines.paths, operations.locks, lambda said: None)
+    clear(operations)
     yield engines
-    clear(hands)
-    remove_outside(hands)
+    clear(operations)
+    remove_outside(operations)
     engines.close()
     engines.service.stop()
 
@@ -71,29 +71,29 @@ def engines(worker_id: str) -> Iterator[Engines]:
 @pytest.fixture(scope="session")
 def kubernetes_engines(engines: Engines) -> Engines:
     """One that has the image of clusters, too, with two versions for upgrades. The first time that takes minutes."""
-    hands = engines.hands(LOCAL)
-    ensure_kubernetes(hands.engine, engines.places, hands.locks, print, VERSIONS)
+    operations = engines.operations(LOCAL)
+    ensure_kubernetes(operations.engine, engines.paths, operations.locks, print, VERSIONS)
     return engines
 
 
 @pytest.fixture
-def hands(engines: Engines) -> Iterator[Hands]:
+def operations(engines: Engines) -> Iterator[EngineOperations]:
     """The engine itself, empty before and after."""
-    hands = engines.hands(LOCAL)
-    yield hands
-    clear(hands)
+    operations = engines.operations(LOCAL)
+    yield operations
+    clear(operations)
 
 
 @pytest.fixture
-def driver(engines: Engines, hands: Hands) -> Iterator[SandboxDriver]:
-    driver = SandboxDriver(engines.places.directory, engines, sockets=("/nowhere.sock",))
+def driver(engines: Engines, operations: EngineOperations) -> Iterator[SandboxDriver]:
+    driver = SandboxDriver(engines.paths.directory, engines, sockets=("/nowhere.sock",))
     yield driver
     driver.close()
 
 
 @pytest.fixture
-def connection() -> Connection:
-    return Connection(SANDBOX, {"endpoint": LOCAL}, {"password": "over the hills"}, {})
+def connection() -> VimConnection:
+    return VimConnection(SANDBOX, {"endpoint": LOCAL}, {"password": "over the hills"}, {})
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from slipway.model.action import Connection
+from slipway.model.action import VimConnection
 from slipway.model.machine import Wanted
 from slipway.model.vim import SANDBOX
 from slipway.vim.machine_by_machine.arguments import MakeMachine
@@ -19,7 +19,7 @@ from slipway.vim.sandbox import SandboxDriver
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engine import Engine
 from slipway.vim.sandbox.engines import Engines
-from slipway.vim.sandbox.places import Places, default_cache
+from slipway.vim.sandbox.paths import SandboxPaths, default_cache
 from tests.contract.plans import Context
 
 
@@ -42,9 +42,9 @@ class MortalEngines(Engines):
 async def main(directory: Path, killed_at: str) -> None:
     MortalEngine.killed_at = killed_at
     wanted = msgspec.json.decode(sys.stdin.buffer.read(), type=Wanted)
-    driver = SandboxDriver(directory, MortalEngines(Places(directory, default_cache()), {}, ()))
+    driver = SandboxDriver(directory, MortalEngines(SandboxPaths(directory, default_cache()), {}, ()))
     make = next(action for action in driver.actions if action.name == "sandbox.make_machine")
-    ctx = Context(Connection(SANDBOX, {"endpoint": LOCAL}, {}, {}), wanted.instance_id, "op-1")
+    ctx = Context(VimConnection(SANDBOX, {"endpoint": LOCAL}, {}, {}), wanted.instance_id, "op-1")
     for machine in wanted.machines:
         await make.run(MakeMachine(machine=machine), ctx)
     driver.close()

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from slipway.kube.waiting import deployment_available
+from slipway.kube.waiting import wait_for_deployment
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.inventory import everything
 from tests.lab.cluster_lab import ClusterLab, parameters, web
@@ -28,7 +28,7 @@ def test_built_with_its_api_at_the_virtual_address(lab: ClusterLab) -> None:
     assert (health["virtualAddress"], health["virtualAddressAnswers"]) == (VIP, True)
     for manifest in web():
         lab.kube(lambda api, one=manifest: api.apply(one))  # type: ignore[misc]
-    lab.kube(lambda api: deployment_available(api, "default", "web", 120))
+    lab.kube(lambda api: wait_for_deployment(api, "default", "web", 120))
     lab.web_answers("workerNode-0")
 
 
@@ -106,7 +106,7 @@ def test_a_heal_without_a_quorum_is_refused_at_once(lab: ClusterLab) -> None:
 @needs_cluster
 def test_terminated_without_a_trace(lab: ClusterLab) -> None:
     lab.run("terminate", {"terminationType": "FORCEFUL"})
-    assert everything(lab.engines.hands(LOCAL)) == {}
+    assert everything(lab.engines.operations(LOCAL)) == {}
 
 
 def _whole(lab: ClusterLab) -> None:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import pytest
 
-from slipway.kube.waiting import deployment_available
+from slipway.kube.waiting import wait_for_deployment
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.inventory import everything
-from tests.lab.cluster_lab import INSTANCES, ClusterLab, move_web_to, parameters, web, web_never_silent
+from tests.lab.cluster_lab import ClusterLab, budget, move_web_to, parameters, web, web_never_silent
+from tests.lab.slipway_lab import INSTANCES
 from tests.lab.stages import needs
 
 pytestmark = pytest.mark.journey
@@ -39,9 +40,9 @@ needs_cluster = needs(test_built_although_slipway_is_killed_in_the_middle_of_ini
 
 @needs_cluster
 def test_of_use(lab: ClusterLab) -> None:
-    for manifest in web():
+    for manifest in (*web(), budget(1)):  # both may be on one worker, which must not lose them at once
         lab.kube(lambda api, one=manifest: api.apply(one))  # type: ignore[misc]
-    lab.kube(lambda api: deployment_available(api, "default", "web", 120))
+    lab.kube(lambda api: wait_for_deployment(api, "default", "web", 120))
     for worker in ("workerNode-0", "workerNode-1"):
         assert lab.web_answers(worker).startswith("web-")
 
@@ -101,7 +102,7 @@ def test_still_of_use(lab: ClusterLab) -> None:
 def test_terminated_without_a_trace(lab: ClusterLab) -> None:
     lab.run("terminate", {"terminationType": "FORCEFUL"})
     assert [vim["name"] for vim in lab.http.get("/slipway/v1/vims").json() if "kubernetes" in vim["name"]] == []
-    assert everything(lab.engines.hands(LOCAL)) == {}
+    assert everything(lab.engines.operations(LOCAL)) == {}
 
 
 def _loses_its_power_and_is_healed(lab: ClusterLab, slot: str) -> None:

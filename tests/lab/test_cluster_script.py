@@ -14,7 +14,7 @@ import pytest
 from tests.functional.next_package import NEXT_ID, next_package
 from tests.lab.cluster_lab import PARAMETERS, SAMPLE, ClusterLab, parameters
 
-SCRIPT = Path(__file__).with_name("node_script.sh")
+SCRIPT = Path(__file__).parents[2] / "samples" / "cluster-openstack" / "Scripts" / "node.sh"
 FAILS = b'#!/bin/sh\necho "token: $6 and all of it: $*"\necho "I was given $*" >&2\nexit 1\n'
 HELM = b"#!/bin/sh\necho v3.19.0\n"
 ONE_WORKER = {

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from slipway.kube.waiting import deployment_available
+from slipway.kube.waiting import wait_for_deployment
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.inventory import everything
 from tests.lab.cluster_lab import ClusterLab, budget, move_web_to, parameters, web, web_never_silent
@@ -38,7 +38,7 @@ needs_cluster = needs(test_built_although_slipway_is_killed_in_the_middle_of_ini
 def test_healthy_and_of_use(lab: ClusterLab) -> None:
     lab.kube(lambda api: api.apply(web()[0]))
     lab.kube(lambda api: api.apply(web()[1]))
-    lab.kube(lambda api: deployment_available(api, "default", "web", 120))
+    lab.kube(lambda api: wait_for_deployment(api, "default", "web", 120))
     for worker in ("workerNode-0", "workerNode-1"):
         assert lab.web_answers(worker).startswith("web-")
     assert lab.health()["problems"] == []
@@ -141,4 +141,4 @@ def test_healed_as_a_whole_at_the_same_scale_level(lab: ClusterLab) -> None:
 def test_terminated_without_a_trace(lab: ClusterLab) -> None:
     lab.run("terminate", {"terminationType": "FORCEFUL"})
     assert [vim["name"] for vim in lab.http.get("/slipway/v1/vims").json() if "kubernetes" in vim["name"]] == []
-    assert everything(lab.engines.hands(LOCAL)) == {}
+    assert everything(lab.engines.operations(LOCAL)) == {}

@@ -16,19 +16,19 @@ import pytest
 
 from slipway.cluster.source_parameters import NEEDED_FILES
 from slipway.cluster.steps.machine import line
-from slipway.cluster.steps.packages import LIST
-from slipway.cluster.steps.proxy import exports
+from slipway.cluster.steps.setup import exports
+from slipway.cluster.steps.sources import APT_LIST
 from slipway.kube import paths
 from slipway.kube.nodes import kubelet_version
-from slipway.kube.waiting import pod_running
+from slipway.kube.waiting import wait_for_pod
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.image import recipes
 from slipway.vim.sandbox.image.build import cached_image
 from slipway.vim.sandbox.image.kubernetes import programs
 from slipway.vim.sandbox.image.kubernetes.oci import Image, layer_of, write_archive
+from slipway.vim.sandbox.image.kubernetes.program_cache import ProgramCache
 from slipway.vim.sandbox.image.kubernetes.versions import RELEASES, releases
-from slipway.vim.sandbox.image.kubernetes.workshop import Workshop
-from slipway.vim.sandbox.places import default_cache
+from slipway.vim.sandbox.paths import default_cache
 from tests.functional.next_package import NEXT_ID, OTHER_ID, next_package
 from tests.lab.cluster_lab import SAMPLE, ClusterLab, parameters
 from tests.lab.conftest import VERSIONS
@@ -67,12 +67,12 @@ class Setting:
 @pytest.fixture(scope="module")
 def setting(tmp_path_factory: pytest.TempPathFactory, lab: ClusterLab) -> Iterator[Setting]:
     tmp_path = tmp_path_factory.mktemp("setting")
-    workshop = Workshop(default_cache() / "kubernetes", print)
-    found = workshop.kubernetes(RELEASES[VERSION]).files
+    program_cache = ProgramCache(default_cache() / "kubernetes", print)
+    found = program_cache.kubernetes(RELEASES[VERSION]).files
     web = tmp_path / "web"
     for version, name in ((VERSION, "apt"), (NEXT, "apt-next")):
         subprocess.run([sys.executable, REPOSITORY_MAKER, version, web / name], check=True)
-    pause = layer_of(tmp_path / "proof.zst", {"pause": workshop.built(programs.pause())})
+    pause = layer_of(tmp_path / "proof.zst", {"pause": program_cache.built(programs.pause())})
     proof = Image("registry.slipway.test/proof:1", [pause], {"Entrypoint": ["/pause"]})
     tree = next_package(SAMPLE, tmp_path, NEXT_ID, words=ONE_WORKER)
     (tree / "Files").mkdir()
@@ -119,7 +119,7 @@ def test_a_pod_pulls_from_a_registry_that_wants_a_login(setting: Setting) -> Non
         "spec": {"containers": [{"name": "proof", "image": f"{setting.place}/proof:1"}]},
     }
     lab.kube(lambda api: api.apply(pod))
-    lab.kube(lambda api: pod_running(api, "default", "proof", 90))
+    lab.kube(lambda api: wait_for_pod(api, "default", "proof", 90))
     assert any(path.startswith("/v2/proof/blobs/") for path in setting.server.asked)
     lab.kube(lambda api: api.delete(paths.pod("default", "proof")))
 
@@ -194,7 +194,7 @@ def test_what_cannot_be_fetched_is_named(setting: Setting) -> None:
 def test_a_repository_that_nobody_known_has_signed_is_refused(setting: Setting) -> None:
     """The machine's own keys do not know this one."""
     lab = setting.lab
-    lab.inside("workerNode-0", "sed", "-i", "s/\\[.*\\] //", LIST)
+    lab.inside("workerNode-0", "sed", "-i", "s/\\[.*\\] //", APT_LIST)
     code, printed = _execute(lab, "workerNode-0", line("packages", VERSION, "install", *NEEDED_FILES))
     assert code != 0
     assert "NO_PUBKEY" in printed
@@ -298,4 +298,4 @@ def digest_on(lab: ClusterLab, slot: str, path: str) -> str:
 
 def _execute(lab: ClusterLab, slot: str, command: list[str]) -> tuple[int, str]:
     machine = lab.machines()[slot]["computeResource"]["resourceId"]
-    return lab.engines.hands(LOCAL).engine.execute(machine, command)
+    return lab.engines.operations(LOCAL).engine.execute(machine, command)

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from slipway.kube.nodes import kubelet_version
-from slipway.kube.waiting import deployment_available
+from slipway.kube.waiting import wait_for_deployment
 from tests.functional.next_package import NEXT_ID, next_package
-from tests.lab.cluster_lab import INSTANCES, SAMPLE, ClusterLab, budget, parameters, web, web_never_silent
+from tests.lab.cluster_lab import SAMPLE, ClusterLab, budget, parameters, web, web_never_silent
 from tests.lab.conftest import VERSIONS
+from tests.lab.slipway_lab import INSTANCES
 from tests.lab.stages import needs
 
 pytestmark = pytest.mark.group(name="upgrade")
@@ -24,7 +25,7 @@ def test_built(lab: ClusterLab) -> None:
     lab.run("instantiate", {"flavourId": "simple", "additionalParams": parameters(kubernetes_version=OLD)})
     for manifest in (*web(), budget(1)):
         lab.kube(lambda api, manifest=manifest: api.apply(manifest))  # type: ignore[misc]
-    lab.kube(lambda api: deployment_available(api, "default", "web", 120))
+    lab.kube(lambda api: wait_for_deployment(api, "default", "web", 120))
     assert versions(lab) == {"masternode-0": OLD, "workernode-0": OLD, "workernode-1": OLD}
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from slipway.cluster.reach import SshReach
-from slipway.cluster.site import Login
-from slipway.model.action import Connection
+from slipway.cluster.connectors import SshConnector
+from slipway.cluster.spec import SshLogin
+from slipway.model.action import VimConnection
 from slipway.model.machine import Found
 from slipway.vim.sandbox import SandboxDriver
 from slipway.vim.sandbox.engines import Engines
@@ -23,16 +23,16 @@ REPOSITORY = "registry.slipway.test"
 
 @pytest.mark.usefixtures("kubernetes_engines")
 async def test_the_real_world_keeps_the_contract(
-    driver: SandboxDriver, connection: Connection, engines: Engines
+    driver: SandboxDriver, connection: VimConnection, engines: Engines
 ) -> None:
-    reach = SshReach()
+    connector = SshConnector()
     try:
         plan = driver.steps_towards(wanted_machines("kubernetes"), Found())
         context = Context(connection, INSTANCE)
         await run_plan(driver, plan, context)
         found = tuple(machine for outcome in context.outcomes.values() for machine in outcome.machines)
-        login = Login(username="slipway", password=str(connection.access_info["password"]))
-        stage = stage_on(reach, connection, found, login, REPOSITORY, patience=120.0)
+        login = SshLogin(username="slipway", password=str(connection.access_info["password"]))
+        stage = stage_on(connector, connection, found, login, REPOSITORY, patience=120.0)
         await keep_contract(stage, (*HOST_CHECKS, *BOOTSTRAP_CHECKS, *KUBE_CHECKS))
     finally:
-        await reach.close()
+        await connector.close()

@@ -9,12 +9,12 @@ import asyncssh
 import msgspec
 import pytest
 
-from slipway.model.action import Connection
+from slipway.model.action import VimConnection
 from slipway.vim.sandbox import SandboxDriver
+from slipway.vim.sandbox.engine_operations import EngineOperations
 from slipway.vim.sandbox.engines import Engines
-from slipway.vim.sandbox.hands import Hands
+from slipway.vim.sandbox.image.engine_images import ensure_kubernetes, kubernetes_in
 from slipway.vim.sandbox.image.kubernetes.versions import DEFAULT, RELEASES
-from slipway.vim.sandbox.image.library import ensure_kubernetes, kubernetes_in
 from tests.lab.test_sandbox_machines import logged_in, one_machine, output, reached
 
 pytestmark = pytest.mark.group(name="sandbox")
@@ -54,23 +54,23 @@ ANSWERS = (
 
 
 @pytest.fixture
-def image(engines: Engines, hands: Hands) -> None:
+def image(engines: Engines, operations: EngineOperations) -> None:
     """The engine has it. The first time on a machine, this takes as long as a compiler takes for Kubernetes."""
     if absent := [program for program in ("go", "zstd") if shutil.which(program) is None]:
         pytest.skip(f"no {', '.join(absent)} on this machine, to make the Kubernetes image with")
-    ensure_kubernetes(hands.engine, engines.places, hands.locks, lambda said: None)
+    ensure_kubernetes(operations.engine, engines.paths, operations.locks, lambda said: None)
 
 
 @pytest.mark.usefixtures("image")
 async def test_a_machine_of_the_image_becomes_a_control_plane(
-    driver: SandboxDriver, connection: Connection, hands: Hands, engines: Engines
+    driver: SandboxDriver, connection: VimConnection, operations: EngineOperations, engines: Engines
 ) -> None:
-    assert RELEASE in kubernetes_in(hands.engine)
+    assert RELEASE in kubernetes_in(operations.engine)
     before = _settings()
     plain = one_machine()
     machine = msgspec.structs.replace(plain.machines[0], image="kubernetes", volumes=())
     found = (await reached(driver, connection, msgspec.structs.replace(plain, machines=(machine,)))).machines[0]
-    async with logged_in(found, engines.places.key) as ssh:
+    async with logged_in(found, engines.paths.key) as ssh:
         assert await output(ssh, "systemctl is-system-running --wait || true") == "running"
         await _the_programs_are_there(ssh)
         await _as_root(ssh, PREPARE)
@@ -80,10 +80,10 @@ async def test_a_machine_of_the_image_becomes_a_control_plane(
     assert _settings() == before
 
     # What runs inside is there again after a power cut.
-    await driver.work(connection, lambda hands: hands.engine.kill(found.resource_id))
+    await driver.work(connection, lambda operations: operations.engine.kill(found.resource_id))
     again = msgspec.structs.replace(plain, machines=(machine,))
     found = (await reached(driver, connection, again, "op-2")).machines[0]
-    async with logged_in(found, engines.places.key) as ssh:
+    async with logged_in(found, engines.paths.key) as ssh:
         await _as_root(ssh, ANSWERS)
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from slipway.model.action import Connection
+from slipway.model.action import VimConnection
 from slipway.vim.sandbox import SandboxDriver
+from slipway.vim.sandbox.engine_operations import EngineOperations
 from slipway.vim.sandbox.engines import Engines
-from slipway.vim.sandbox.hands import Hands
 from slipway.vim.sandbox.inventory import everything
 from tests.lab.test_sandbox_machines import INSTANCE, one_machine, reached
 
@@ -24,7 +24,7 @@ SLIPWAY = Path(sys.executable).parent / "slipway"
 
 @pytest.fixture
 def environment(engines: Engines, tmp_path: Path) -> dict[str, str]:
-    settings = {"SLIPWAY_SANDBOX_DIR": str(engines.places.directory), "SLIPWAY_DATA_DIR": str(tmp_path)}
+    settings = {"SLIPWAY_SANDBOX_DIR": str(engines.paths.directory), "SLIPWAY_DATA_DIR": str(tmp_path)}
     return {**{key: value for key, value in os.environ.items() if key != "DOCKER_HOST"}, **settings}
 
 
@@ -36,17 +36,17 @@ def slipway(environment: dict[str, str], *words: str, code: int = 0) -> str:
     return done.stdout + done.stderr
 
 
-def test_check_finds_nothing_missing_here(environment: dict[str, str], hands: Hands) -> None:
+def test_check_finds_nothing_missing_here(environment: dict[str, str], operations: EngineOperations) -> None:
     found = json.loads(slipway(environment, "check", "-o", "json"))
     assert [one["what"] for one in found if not one["fine"]] == []
 
 
-def test_the_image_is_built_once(environment: dict[str, str], hands: Hands) -> None:
+def test_the_image_is_built_once(environment: dict[str, str], operations: EngineOperations) -> None:
     assert "there already" in slipway(environment, "image", "build")
 
 
 async def test_a_machine_is_listed_entered_and_read(
-    environment: dict[str, str], driver: SandboxDriver, connection: Connection
+    environment: dict[str, str], driver: SandboxDriver, connection: VimConnection
 ) -> None:
     machine = (await reached(driver, connection, one_machine())).machines[0]
     listed = slipway(environment, "ls")
@@ -59,13 +59,13 @@ async def test_a_machine_is_listed_entered_and_read(
 
 
 async def test_prune_shows_asks_and_removes(
-    environment: dict[str, str], driver: SandboxDriver, connection: Connection, hands: Hands
+    environment: dict[str, str], driver: SandboxDriver, connection: VimConnection, operations: EngineOperations
 ) -> None:
     await reached(driver, connection, one_machine())
     nobody = "http://127.0.0.1:1"
     assert "127.0.0.1:1" in slipway(environment, "prune", "--yes", "--url", nobody, code=3)
     assert "machine workerNode-1" in slipway(environment, "prune", "--all", code=1)  # nobody answers the question
-    assert list(everything(hands)) == [INSTANCE]
+    assert list(everything(operations)) == [INSTANCE]
     assert "Removed" in slipway(environment, "prune", "--all", "--yes")
-    assert everything(hands) == {}
-    assert "nothing that nobody owns" in slipway(environment, "prune", "--all", "--yes")
+    assert everything(operations) == {}
+    assert "nothing without an owner" in slipway(environment, "prune", "--all", "--yes")

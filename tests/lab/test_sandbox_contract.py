@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from slipway.model.action import Connection
+from slipway.model.action import VimConnection
 from slipway.model.errors import VimError, VimFault
 from slipway.model.vim import SANDBOX
 from slipway.vim.contract import VimDriver
 from slipway.vim.sandbox import SandboxDriver
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engine import Engine
+from slipway.vim.sandbox.engine_operations import EngineOperations
 from slipway.vim.sandbox.engines import Engines
-from slipway.vim.sandbox.hands import Hands
 from slipway.vim.sandbox.labels import engine_name
 from slipway.vim.sandbox.specification import Specification
 from tests.contract.vim import VimContract
@@ -41,24 +41,24 @@ class RefusingEngines(Engines):
 
 class TestSandbox(VimContract):
     @pytest.fixture
-    def driver(self, engines: Engines, hands: Hands) -> Iterator[SandboxDriver]:
-        driver = SandboxDriver(engines.places.directory, RefusingEngines(engines.places, {}, ()))
+    def driver(self, engines: Engines, operations: EngineOperations) -> Iterator[SandboxDriver]:
+        driver = SandboxDriver(engines.paths.directory, RefusingEngines(engines.paths, {}, ()))
         yield driver
         driver.close()
 
     @pytest.fixture
-    def connection(self) -> Connection:
-        return Connection(SANDBOX, {"endpoint": LOCAL}, {}, {})
+    def connection(self) -> VimConnection:
+        return VimConnection(SANDBOX, {"endpoint": LOCAL}, {}, {})
 
-    async def break_machine(self, driver: VimDriver, connection: Connection, machine_id: str) -> None:
+    async def break_machine(self, driver: VimDriver, connection: VimConnection, machine_id: str) -> None:
         assert isinstance(driver, SandboxDriver)
-        await driver.work(connection, lambda hands: hands.engine.kill(engine_name("machine", machine_id)))
+        await driver.work(connection, lambda operations: operations.engine.kill(engine_name("machine", machine_id)))
 
-    async def fail_next_make(self, driver: VimDriver, connection: Connection, fault: VimFault) -> None:
+    async def fail_next_make(self, driver: VimDriver, connection: VimConnection, fault: VimFault) -> None:
         assert isinstance(driver, SandboxDriver)
 
-        def refuse(hands: Hands) -> None:
-            assert isinstance(hands.engine, RefusingEngine)
-            hands.engine.refusal = fault
+        def refuse(operations: EngineOperations) -> None:
+            assert isinstance(operations.engine, RefusingEngine)
+            operations.engine.refusal = fault
 
         await driver.work(connection, refuse)

@@ -16,15 +16,15 @@ import asyncssh
 import msgspec
 import pytest
 
-from slipway.model.action import Connection
+from slipway.model.action import VimConnection
 from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import Found, FoundMachine, Machine, Network, Port, Volume, Wanted
 from slipway.vim.sandbox import SandboxDriver
 from slipway.vim.sandbox.connection import LOCAL
+from slipway.vim.sandbox.engine_operations import EngineOperations
 from slipway.vim.sandbox.engines import Engines
-from slipway.vim.sandbox.hands import Hands
 from slipway.vim.sandbox.inventory import everything
-from slipway.vim.sandbox.places import Places, default_cache
+from slipway.vim.sandbox.paths import SandboxPaths, default_cache
 from tests.contract.clusters import differences, healed, nothing
 from tests.contract.plans import Context, hand, run_plan
 from tests.lab.cluster_lab import clear
@@ -47,7 +47,7 @@ def one_machine(instance_id: str = INSTANCE, *, boot_data: str | None = None, ci
     return Wanted(instance_id=instance_id, networks=(network,), machines=(machine,))
 
 
-async def reached(driver: SandboxDriver, connection: Connection, wanted: Wanted, operation: str = "op-1") -> Found:
+async def reached(driver: SandboxDriver, connection: VimConnection, wanted: Wanted, operation: str = "op-1") -> Found:
     found = await driver.find(connection, wanted.instance_id)
     await run_plan(driver, driver.steps_towards(wanted, found), Context(connection, wanted.instance_id, operation))
     return await driver.find(connection, wanted.instance_id)
@@ -73,11 +73,11 @@ async def output(ssh: asyncssh.SSHClientConnection, command: str) -> str:
 
 @pytest.fixture
 def key(engines: Engines) -> Path:
-    return engines.places.key
+    return engines.paths.key
 
 
 @pytest.mark.journey
-async def test_a_machine_is_what_was_asked_for(driver: SandboxDriver, connection: Connection, key: Path) -> None:
+async def test_a_machine_is_what_was_asked_for(driver: SandboxDriver, connection: VimConnection, key: Path) -> None:
     found = await reached(driver, connection, one_machine())
     machine = found.machines[0]
     async with logged_in(machine, key) as ssh:
@@ -94,7 +94,7 @@ async def test_a_machine_is_what_was_asked_for(driver: SandboxDriver, connection
 
 @more
 async def test_a_password_opens_and_a_wrong_one_does_not(
-    driver: SandboxDriver, connection: Connection, key: Path
+    driver: SandboxDriver, connection: VimConnection, key: Path
 ) -> None:
     machine = (await reached(driver, connection, one_machine())).machines[0]
     async with logged_in(machine, key, "over the hills") as ssh:
@@ -105,12 +105,14 @@ async def test_a_password_opens_and_a_wrong_one_does_not(
 
 
 @more
-async def test_user_data_runs_once(driver: SandboxDriver, connection: Connection, key: Path, hands: Hands) -> None:
+async def test_user_data_runs_once(
+    driver: SandboxDriver, connection: VimConnection, key: Path, operations: EngineOperations
+) -> None:
     wanted = one_machine(boot_data="#!/bin/sh\necho ran >>/var/tmp/ran\n")
     machine = (await reached(driver, connection, wanted)).machines[0]
     async with logged_in(machine, key) as ssh:
         await output(ssh, "systemctl is-system-running --wait || true")
-    await driver.work(connection, lambda hands: hands.engine.kill(machine.resource_id))
+    await driver.work(connection, lambda operations: operations.engine.kill(machine.resource_id))
     again = (await reached(driver, connection, wanted, "op-2")).machines[0]
     assert again.host_key == machine.host_key
     async with logged_in(again, key) as ssh:
@@ -119,14 +121,14 @@ async def test_user_data_runs_once(driver: SandboxDriver, connection: Connection
 
 
 @pytest.mark.journey
-async def test_data_outlives_a_crash_and_a_heal(driver: SandboxDriver, connection: Connection, key: Path) -> None:
+async def test_data_outlives_a_crash_and_a_heal(driver: SandboxDriver, connection: VimConnection, key: Path) -> None:
     wanted = one_machine()
     first = (await reached(driver, connection, wanted)).machines[0]
     async with logged_in(first, key) as ssh:
         await output(
             ssh, "sudo mkfs.ext4 -q /dev/vdb && sudo mount /dev/vdb /mnt && echo kept | sudo tee /mnt/file; sync"
         )
-    await driver.work(connection, lambda hands: hands.engine.kill(first.resource_id))
+    await driver.work(connection, lambda operations: operations.engine.kill(first.resource_id))
     await reached(driver, connection, wanted, "op-2")
     second = (await reached(driver, connection, healed(wanted, "workerNode-1"), "op-3")).machines[0]
     assert second.host_key != first.host_key
@@ -137,7 +139,7 @@ async def test_data_outlives_a_crash_and_a_heal(driver: SandboxDriver, connectio
 
 @more
 async def test_a_volume_comes_to_a_running_machine_and_leaves_it(
-    driver: SandboxDriver, connection: Connection, key: Path
+    driver: SandboxDriver, connection: VimConnection, key: Path
 ) -> None:
     small = one_machine()
     machine = small.machines[0]
@@ -156,14 +158,14 @@ async def test_a_volume_comes_to_a_running_machine_and_leaves_it(
 
 @more
 async def test_the_same_range_twice_gives_two_networks_that_do_not_meet(
-    driver: SandboxDriver, connection: Connection
+    driver: SandboxDriver, connection: VimConnection
 ) -> None:
     cidr = "10.11.12.0/24"
     mine, theirs = one_machine(cidr=cidr), one_machine("lab-other", cidr=cidr)
     here = (await reached(driver, connection, mine)).machines[0]
     there = (await reached(driver, connection, theirs)).machines[0]
     inside = ["ip", "-brief", "address", "show", "eth0"]
-    _, said = await driver.work(connection, lambda hands: hands.engine.execute(there.resource_id, inside))
+    _, said = await driver.work(connection, lambda operations: operations.engine.execute(there.resource_id, inside))
     assert f"{there.ports[0].address}/24" in said
     assert here.ready
     assert there.ready
@@ -171,7 +173,7 @@ async def test_the_same_range_twice_gives_two_networks_that_do_not_meet(
 
 
 @more
-async def test_a_full_network_is_a_matter_of_quota(driver: SandboxDriver, connection: Connection) -> None:
+async def test_a_full_network_is_a_matter_of_quota(driver: SandboxDriver, connection: VimConnection) -> None:
     wanted = one_machine(cidr="10.11.13.0/29")  # five addresses for machines
     ports = [Port(id=f"lab-port-{number}", name="CP1", network=wanted.networks[0].id) for number in range(6)]
     machines = tuple(
@@ -184,7 +186,7 @@ async def test_a_full_network_is_a_matter_of_quota(driver: SandboxDriver, connec
 
 
 @more
-async def test_a_missing_image_names_its_cure(driver: SandboxDriver, connection: Connection) -> None:
+async def test_a_missing_image_names_its_cure(driver: SandboxDriver, connection: VimConnection) -> None:
     wanted = one_machine()
     strange = msgspec.structs.replace(wanted.machines[0], image="windows")
     with pytest.raises(VimError, match=r"no image windows.*slipway sandbox image build") as refused:
@@ -194,24 +196,26 @@ async def test_a_missing_image_names_its_cure(driver: SandboxDriver, connection:
 
 @more
 async def test_an_image_that_was_made_for_another_engine_is_imported_when_it_is_wanted(
-    engines: Engines, connection: Connection, worker_id: str
+    engines: Engines, connection: VimConnection, worker_id: str
 ) -> None:
-    fresh = Engines(Places(engines.places.directory.with_name(f"sandbox-fresh-{worker_id}"), default_cache()), {}, ())
-    driver = SandboxDriver(fresh.places.directory, fresh)
-    hands = fresh.hands(LOCAL)
+    fresh = Engines(
+        SandboxPaths(engines.paths.directory.with_name(f"sandbox-fresh-{worker_id}"), default_cache()), {}, ()
+    )
+    driver = SandboxDriver(fresh.paths.directory, fresh)
+    operations = fresh.operations(LOCAL)
     try:
-        assert not hands.engine.has_image("localhost/slipway/machine")
+        assert not operations.engine.has_image("localhost/slipway/machine")
         assert (await reached(driver, connection, one_machine())).machines[0].ready
     finally:
-        clear(hands)
+        clear(operations)
         driver.close()
         fresh.service.stop()
-        shutil.rmtree(fresh.places.directory, ignore_errors=True)
+        shutil.rmtree(fresh.paths.directory, ignore_errors=True)
 
 
 @more
 async def test_no_engine_names_its_cure(driver: SandboxDriver) -> None:
-    nowhere = Connection(driver.vim_type, {"endpoint": "unix:///nowhere.sock"}, {}, {})
+    nowhere = VimConnection(driver.vim_type, {"endpoint": "unix:///nowhere.sock"}, {}, {})
     with pytest.raises(VimError, match="slipway sandbox check") as refused:
         await driver.check(nowhere)
     assert refused.value.fault is VimFault.PERMANENT
@@ -220,7 +224,7 @@ async def test_no_engine_names_its_cure(driver: SandboxDriver) -> None:
 @more
 @pytest.mark.parametrize("moment", ["create_container", "put", "start"])
 async def test_a_worker_killed_while_it_makes_a_machine_is_followed_by_another(
-    driver: SandboxDriver, connection: Connection, engines: Engines, moment: str
+    driver: SandboxDriver, connection: VimConnection, engines: Engines, moment: str
 ) -> None:
     wanted = one_machine()
     step = driver.steps_towards(wanted, Found()).steps
@@ -234,7 +238,7 @@ async def test_a_worker_killed_while_it_makes_a_machine_is_followed_by_another(
 
 @pytest.mark.journey
 async def test_two_processes_with_one_step_make_one_machine(
-    driver: SandboxDriver, connection: Connection, engines: Engines, hands: Hands
+    driver: SandboxDriver, connection: VimConnection, engines: Engines, operations: EngineOperations
 ) -> None:
     wanted = one_machine()
     step = driver.steps_towards(wanted, Found()).steps
@@ -242,15 +246,15 @@ async def test_two_processes_with_one_step_make_one_machine(
     children = [_child(engines, wanted) for _ in range(3)]
     codes = await asyncio.gather(*(asyncio.to_thread(child.wait, 60) for child in children))
     assert codes == [0, 0, 0]
-    assert len(hands.engine.containers({"slipway.id": wanted.machines[0].id})) == 1
+    assert len(operations.engine.containers({"slipway.id": wanted.machines[0].id})) == 1
     assert differences(await driver.find(connection, INSTANCE), wanted) == []
 
 
 @pytest.mark.journey
 async def test_nothing_stays_on_the_host(
-    driver: SandboxDriver, connection: Connection, hands: Hands, engines: Engines
+    driver: SandboxDriver, connection: VimConnection, operations: EngineOperations, engines: Engines
 ) -> None:
-    storage = str(engines.places.directory)  # other workers have disks of their own
+    storage = str(engines.paths.directory)  # other workers have disks of their own
     wanted = one_machine(cidr="10.11.14.0/24")
     await reached(driver, connection, wanted)
     assert "10.11.14.0/24" in _said("ip", "route")
@@ -258,13 +262,13 @@ async def test_nothing_stays_on_the_host(
     await reached(driver, connection, nothing(INSTANCE))
     assert "10.11.14.0/24" not in _said("ip", "route")
     assert storage not in _said("losetup", "--list", "--output", "BACK-FILE")
-    assert everything(hands) == {}
+    assert everything(operations) == {}
 
 
 def _child(engines: Engines, wanted: Wanted, killed_at: str = "") -> subprocess.Popen[bytes]:
     """Another process that makes the machine, and dies before the named call if there is one."""
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.lab.make_child", str(engines.places.directory), killed_at],
+        [sys.executable, "-m", "tests.lab.make_child", str(engines.paths.directory), killed_at],
         stdin=_fed(msgspec.json.encode(wanted)),
         cwd=Path(__file__).parents[2],
     )

@@ -33,8 +33,8 @@ def test_a_group_is_one_that_is_run() -> None:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_no_group_is_empty(group: str) -> None:
-    places = [ROOT / place for place in command(group) if place.startswith("tests/")]
-    tests = [file.read_text() for place in places for file in place.rglob("test_*.py")]
+    paths = [ROOT / place for place in command(group) if place.startswith("tests/")]
+    tests = [file.read_text() for place in paths for file in place.rglob("test_*.py")]
     mark = "mark.sqlite_suffices" if group == "postgresql" else f'mark.group(name="{group}")'
     assert any(mark in text for text in tests)
 

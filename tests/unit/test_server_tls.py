@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from slipway.factories import server_tls
 from slipway.model.errors import SettingsError
-from slipway.server_tls import server_tls
 from slipway.settings import load_settings
 from tests.unit.kube.pem import CA, CERTIFICATE, ENCRYPTED_KEY, KEY, OTHER_KEY
 
@@ -33,16 +33,16 @@ def read(files: dict[str, Path], **settings: str) -> ssl.SSLContext | None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"certificate": "nowhere"}, "tls_certificate: .*nowhere can't be read: No such file"),
-        ({"certificate": "certificate", "key": "nowhere"}, "tls_key: .*nowhere can't be read"),
-        ({"certificate": "certificate", "key": "other"}, "don't go together"),
+        ({"certificate": "nowhere"}, "tls_certificate: .*nowhere cannot be read: No such file"),
+        ({"certificate": "certificate", "key": "nowhere"}, "tls_key: .*nowhere cannot be read"),
+        ({"certificate": "certificate", "key": "other"}, "do not belong together"),
         ({"certificate": "certificate", "key": "locked"}, "without a passphrase"),
-        ({"certificate": "certificate"}, "don't go together"),
-        ({"certificate": "empty", "key": "key"}, "don't go together"),
-        ({"key": "key"}, "tls_key goes with tls_certificate"),
-        ({"client_ca": "ca"}, "tls_client_ca goes with tls_certificate"),
+        ({"certificate": "certificate"}, "do not belong together"),
+        ({"certificate": "empty", "key": "key"}, "do not belong together"),
+        ({"key": "key"}, "tls_key needs tls_certificate"),
+        ({"client_ca": "ca"}, "tls_client_ca needs tls_certificate"),
         ({"certificate": "both", "client_ca": "key"}, "tls_client_ca .* holds no certificate"),
-        ({"certificate": "both", "client_ca": "nowhere"}, "tls_client_ca: .* can't be read"),
+        ({"certificate": "both", "client_ca": "nowhere"}, "tls_client_ca: .* cannot be read"),
     ],
 )
 def test_a_file_that_will_not_do_is_named(settings: dict[str, str], said: str, files: dict[str, Path]) -> None:

@@ -8,16 +8,13 @@ from typing import Any
 
 import pytest
 
-from slipway.identity import providers
+from slipway.factories import identity_providers, nfvo_client, notification_client, server_tls
 from slipway.model.errors import SettingsError
-from slipway.orchestrator import nfvo
-from slipway.outside.guard import Guard
-from slipway.own_certificate import caller_of_subscribers
-from slipway.server_tls import server_tls
+from slipway.outgoing.guard import Guard
 from slipway.serving import token_of
 from slipway.settings import Settings
 from slipway.store.keyring import Keyring
-from tests.unit.outside.certificates import Authority
+from tests.unit.outgoing.certificates import Authority
 
 SECRET = "a-secret-of-enough-characters"
 
@@ -30,13 +27,13 @@ def certificates() -> tuple[str, str]:
 
 USES: dict[str, Callable[[Path, Path], Any]] = {
     "token_file": lambda secret, certificate: token_of(secret),
-    "keystone_password_file": lambda secret, certificate: providers(
+    "keystone_password_file": lambda secret, certificate: identity_providers(
         Settings(keystone_url="https://k.example", keystone_user="me", keystone_password_file=secret)
     ),
-    "nfvo_password_file": lambda secret, certificate: nfvo(
+    "nfvo_password_file": lambda secret, certificate: nfvo_client(
         Settings(nfvo_auth="basic", nfvo_user="me", nfvo_password_file=secret), "https://n.example"
     ),
-    "nfvo_client_secret_file": lambda secret, certificate: nfvo(
+    "nfvo_client_secret_file": lambda secret, certificate: nfvo_client(
         Settings(
             nfvo_auth="oauth2",
             nfvo_token_url="https://t.example",
@@ -45,7 +42,7 @@ USES: dict[str, Callable[[Path, Path], Any]] = {
         ),
         "https://n.example",
     ),
-    "client_key": lambda secret, certificate: caller_of_subscribers(
+    "client_key": lambda secret, certificate: notification_client(
         Settings(client_certificate=certificate, client_key=secret), Guard()
     ),
     "tls_key": lambda secret, certificate: server_tls(Settings(tls_certificate=certificate, tls_key=secret)),

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.functional.readme import ROOT
 
 HOOKS = "from tests.lab.stages import pytest_runtest_makereport, pytest_runtest_setup\n"
@@ -28,6 +30,7 @@ def test_terminated(): pass
 """
 
 
+@pytest.mark.slow
 def test_one_failure_does_not_hide_the_rest(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(HOOKS)
     (tmp_path / "test_journey.py").write_text(JOURNEY)

@@ -1,6 +1,6 @@
 """The public keys of an OpenID provider: found by discovery, kept, and fetched again when a token names a new one.
 
-Anybody can send tokens that name keys which never were, so how often the issuer is asked does not depend on them.
+Any client can send tokens that name keys which never were, so how often the issuer is asked does not depend on them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from slipway.model.errors import OutsideError, Unavailable
-from slipway.outside.guard import Guard, read_limited
+from slipway.model.errors import OutgoingRequestError, Unavailable
+from slipway.outgoing.guard import Guard
+from slipway.outgoing.responses import read_limited
 
 if TYPE_CHECKING:
     import httpx
@@ -24,8 +25,8 @@ SMALLEST_RSA = 2048  # bits
 TIMEOUT = 10.0  # seconds for one request
 LARGEST = 1 << 20  # bytes of an answer
 MOST_KEYS = 100
-FRESH = 3600.0  # seconds until keys are fetched again: one that was withdrawn is no longer believed
-OLDEST = 86400.0  # seconds that keys are believed while the issuer is away
+FRESH = 3600.0  # seconds until keys are fetched again: one that was withdrawn is no longer accepted
+OLDEST = 86400.0  # seconds that keys are used while the issuer cannot be reached
 BETWEEN = 30.0  # seconds between two tries
 
 Document = dict[str, Any]
@@ -49,8 +50,8 @@ class IssuerKeys:
         """The key for a token; None when the issuer has no such key. Unavailable when there are no keys at all."""
         if self._age() >= FRESH:
             await self._fetch()
-        if (found := self._named(key_id, algorithm)) is None and await self._fetch():
-            found = self._named(key_id, algorithm)
+        if (found := self._find(key_id, algorithm)) is None and await self._fetch():
+            found = self._find(key_id, algorithm)
         return None if found is None else _usable(found, algorithm)
 
     async def close(self) -> None:
@@ -61,18 +62,18 @@ class IssuerKeys:
     def _age(self) -> float:
         return self._clock() - self._fetched
 
-    def _named(self, key_id: str | None, algorithm: str) -> Document | None:
-        """Without a name the only one that fits: a choice among several is not ours."""
+    def _find(self, key_id: str | None, algorithm: str) -> Document | None:
+        """Without a key id: the only one that fits, if there is only one."""
         fitting = [key for key in self._keys if _fits(key, algorithm) and key_id in (None, key.get("kid"))]
         return fitting[0] if len(fitting) == 1 else None
 
     async def _fetch(self) -> bool:
-        """Whether it was: not so soon after the last time."""
+        """Whether keys were fetched: not again so soon after the last time."""
         waited_since = self._tried
         async with self._fetching:
             if self._tried != waited_since:
                 self._must_have_keys()
-                return True  # by whom we waited for
+                return True  # by the caller we waited for
             if self._clock() - self._tried < BETWEEN:
                 self._must_have_keys()
                 return False
@@ -80,29 +81,31 @@ class IssuerKeys:
             try:
                 self._keys = await self._published()
                 self._fetched = self._clock()
-            except _NotHad as error:
-                log.warning("The keys of %s can't be had: %s", self._issuer, error)
+            except _FetchFailed as error:
+                log.warning("The keys of %s cannot be fetched: %s", self._issuer, error)
                 self._must_have_keys()
             return True
 
     def _must_have_keys(self) -> None:
-        """While the issuer is away, what is known of it goes on to count for a day."""
+        """Unavailable when the keys are too old: while the issuer cannot be reached, known keys are used for a day."""
         if self._age() >= OLDEST:
             raise Unavailable(
-                "Whether this token is good can't be said now: the keys of its issuer can't be had. Try again; the "
+                "This token cannot be checked now: the keys of its issuer cannot be fetched. Try again; the "
                 "server's log says why."
             )
 
     async def _published(self) -> list[Document]:
         found = await self._document(self._issuer.rstrip("/") + DISCOVERY)
         if found.get("issuer") != self._issuer:
-            raise _NotHad(f"what is there calls itself {found.get('issuer')!r}; correct oidc_issuer.")
+            raise _FetchFailed(
+                f"the document found there names the issuer {found.get('issuer')!r}; correct oidc_issuer."
+            )
         where = found.get("jwks_uri")
         if not isinstance(where, str) or (self._issuer.startswith("https:") and not where.startswith("https:")):
-            raise _NotHad("it names no https address of its keys (jwks_uri).")
+            raise _FetchFailed("it names no https address of its keys (jwks_uri).")
         keys = (await self._document(where)).get("keys")
         if not isinstance(keys, list):
-            raise _NotHad(f"{where} has no keys.")
+            raise _FetchFailed(f"{where} has no keys.")
         return [key for key in keys[:MOST_KEYS] if isinstance(key, dict)]
 
     async def _document(self, url: str) -> Document:
@@ -114,19 +117,19 @@ class IssuerKeys:
             async with asyncio.timeout(TIMEOUT), self._client.stream("GET", url) as response:
                 body = await read_limited(response, LARGEST)
             if response.status_code != 200:
-                raise _NotHad(f"{url} answers {response.status_code}.")
+                raise _FetchFailed(f"{url} answers {response.status_code}.")
             return msgspec.json.decode(body, type=Document)
         except TimeoutError:
-            raise _NotHad(f"{url} does not answer within {TIMEOUT:g} s.") from None
+            raise _FetchFailed(f"{url} does not answer within {TIMEOUT:g} s.") from None
         except (msgspec.MsgspecError, UnicodeDecodeError):
-            raise _NotHad(f"{url} answers with what is no JSON object.") from None
-        except OutsideError as error:
-            raise _NotHad(error.detail) from None
+            raise _FetchFailed(f"{url} does not answer with a JSON object.") from None
+        except OutgoingRequestError as error:
+            raise _FetchFailed(error.detail) from None
         except httpx.HTTPError as error:
-            raise _NotHad(f"{url} is not reached: {error or type(error).__name__}.") from None
+            raise _FetchFailed(f"{url} cannot be reached: {error or type(error).__name__}.") from None
 
 
-class _NotHad(Exception):
+class _FetchFailed(Exception):
     """Why, for the log."""
 
 

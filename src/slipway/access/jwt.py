@@ -1,4 +1,4 @@
-"""Tokens of an OpenID provider: JWTs, believed when the issuer that the settings name has signed them for us.
+"""Tokens of an OpenID provider: JWTs, accepted when the issuer of the settings has signed them for our audience.
 
 Only signatures that a public key can check are taken, and only with the keys that the issuer publishes: what a token
 says about its own key (jku, jwk, x5u) is not looked at.
@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from slipway.access.identity_provider import highest_role
 from slipway.access.issuer_keys import ALGORITHMS, IssuerKeys
-from slipway.access.role_names import highest
 from slipway.model.access import DEFAULT_PROJECT, Caller, Role
-from slipway.outside.guard import Guard
+from slipway.outgoing.guard import Guard
 
 LEEWAY = 30.0  # seconds that clocks may differ
 LONGEST = 16384  # characters of a token
@@ -49,8 +49,8 @@ class Issuer:
         self._clock = clock
         self._keys = IssuerKeys(issuer, guard, verify, clock)
 
-    async def caller(self, token: str) -> Caller | None:
-        """Who sends it; None when it is no good. Unavailable when the issuer's keys can't be had."""
+    async def authenticate(self, token: str) -> Caller | None:
+        """Who sends it; None when it is not valid. Unavailable when the issuer's keys cannot be fetched."""
         header = _header(token)
         if header is None:
             return None
@@ -84,7 +84,7 @@ class Issuer:
 
     def _read(self, body: Mapping[str, Any]) -> Caller | None:
         said = _claim(body, self._claims.role)
-        role = highest(
+        role = highest_role(
             said.split() if isinstance(said, str) else said if isinstance(said, list) else (), self._claims.roles
         )
         project = DEFAULT_PROJECT if self._claims.project is None else _claim(body, self._claims.project)

@@ -1,7 +1,7 @@
 """Tokens of a Keystone: who they belong to is asked of the Keystone that the settings name, and of no other.
 
-Slipway asks as a user of its own (Keystone tells nobody else), whose token it fetches by password and renews. Where
-Keystone does not answer, nobody knows whether a token is good: that is Unavailable, not a wrong token.
+Slipway asks as a user of its own (Keystone requires one), whose token it fetches by password and renews. Where
+Keystone does not answer, a token cannot be checked: that is Unavailable, not an invalid token.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from slipway.access.role_names import highest
+from slipway.access.identity_provider import highest_role
 from slipway.model.access import Caller, Role
-from slipway.model.errors import OutsideError, Unavailable
-from slipway.model.remembered import Remembered
-from slipway.outside.guard import Guard, read_limited
+from slipway.model.credential_cache import CredentialCache
+from slipway.model.errors import OutgoingRequestError, Unavailable
+from slipway.outgoing.guard import Guard
+from slipway.outgoing.oauth2 import is_token
+from slipway.outgoing.responses import read_limited
 
 if TYPE_CHECKING:
     import httpx
@@ -29,12 +31,12 @@ if TYPE_CHECKING:
 TIMEOUT = 10.0  # seconds for one request, all of it
 LARGEST = 1 << 20  # bytes of an answer
 LONGEST = 16384  # characters of a token
-KEPT = 60.0  # seconds that an answer is believed; a revoked token works no longer than that
+CACHE_SECONDS = 60.0  # of an answer; a revoked token works no longer than that
 MOST_KEPT = 4096
-AT_ONCE = 16  # requests; others wait for their turn
-RENEWED_BEFORE = 120.0  # seconds before the end of our own token
-PATIENCE = 20.0  # seconds for everything, one's turn included
-NOT_TRIED_AGAIN = 10.0  # seconds after our password was refused: a Keystone may lock out who insists
+REQUESTS_AT_ONCE = 16  # requests; others wait for their turn
+EARLY = 120.0  # seconds before the end of our own token
+QUEUE_TIMEOUT = 20.0  # seconds for everything, one's turn included
+RETRY_LOGIN_AFTER = 10.0  # seconds after our password was refused: a Keystone may lock out who insists
 
 log = logging.getLogger(__name__)
 
@@ -80,28 +82,30 @@ class Keystone:
         self._roles = dict(roles)
         self._verify = verify
         self._clock = clock
-        self._callers: Remembered[Caller] = Remembered(MOST_KEPT, clock)
-        self._strangers: Remembered[bool] = Remembered(MOST_KEPT, clock)  # apart: a flood of them forgets no caller
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._valid: CredentialCache[Caller] = CredentialCache(MOST_KEPT, clock)
+        self._invalid: CredentialCache[bool] = CredentialCache(
+            MOST_KEPT, clock
+        )  # apart: a flood of them forgets no caller
+        self._slots = asyncio.Semaphore(REQUESTS_AT_ONCE)
         self._login = asyncio.Lock()
         self._own: _Own | None = None
         self._refused: tuple[float, str] | None = None
-        self._told = (0.0, "")
+        self._last_logged = (0.0, "")
         self._client: httpx.AsyncClient | None = None
 
-    async def caller(self, token: str) -> Caller | None:
-        """Who sends it; None when Keystone does not know it, or gives nobody a role here."""
-        if not token or len(token) > LONGEST or not token.isascii() or not token.isprintable() or " " in token:
+    async def authenticate(self, token: str) -> Caller | None:
+        """Who sends it; None when Keystone does not know it, or it has no role here."""
+        if not is_token(token) or len(token) > LONGEST:
             return None
         if (known := self._known(token)) is not UNKNOWN:
             return known
         try:
-            async with asyncio.timeout(PATIENCE), self._turns:
+            async with asyncio.timeout(QUEUE_TIMEOUT), self._slots:
                 if (known := self._known(token)) is not UNKNOWN:  # by now
                     return known
-                body = await self._looked_up(token)
+                body = await self._look_up(token)
         except TimeoutError:
-            raise self._unavailable("is asked by too many at once") from None
+            raise self._unavailable("has too many requests under way") from None
         return self._keep(token, body)
 
     async def close(self) -> None:
@@ -110,20 +114,20 @@ class Keystone:
             self._client = None
 
     def _known(self, token: str) -> Caller | _Unknown | None:
-        if (caller := self._callers.get(token)) is not None:
+        if (caller := self._valid.get(token)) is not None:
             return caller
-        return None if self._strangers.get(token) else UNKNOWN
+        return None if self._invalid.get(token) else UNKNOWN
 
     def _keep(self, token: str, body: dict[str, Any] | None) -> Caller | None:
         now = self._clock()
         caller, ends = (None, now) if body is None else self._read(body)
         if caller is None or ends <= now:
-            self._strangers.keep(token, True, now + KEPT)
+            self._invalid.keep(token, True, now + CACHE_SECONDS)
             return None
-        self._callers.keep(token, caller, min(ends, now + KEPT))
+        self._valid.keep(token, caller, min(ends, now + CACHE_SECONDS))
         return caller
 
-    async def _looked_up(self, token: str) -> dict[str, Any] | None:
+    async def _look_up(self, token: str) -> dict[str, Any] | None:
         """Keystone's `token`; None when it knows none."""
         own = await self._own_token()
         status, body, _ = await self._ask("GET", {"X-Auth-Token": own, "X-Subject-Token": token})
@@ -140,26 +144,26 @@ class Keystone:
         return found
 
     async def _own_token(self, refused: str | None = None) -> str:
-        """Whoever waits for a new one takes what the first has fetched."""
+        """Concurrent callers wait for one login."""
         async with self._login:
             own = self._own
-            if own is None or own.token == refused or own.ends - RENEWED_BEFORE <= self._clock():
-                own = self._own = await self._logged_in()
+            if own is None or own.token == refused or own.ends - EARLY <= self._clock():
+                own = self._own = await self._log_in()
             return own.token
 
-    async def _logged_in(self) -> _Own:
+    async def _log_in(self) -> _Own:
         if self._refused and self._refused[0] > self._clock():
             raise self._unavailable(self._refused[1])
         status, body, headers = await self._ask("POST", {}, _login(self._user))
         if status == 401:
             why = f"does not know {self._user.name} by this password; correct keystone_user and keystone_password_file"
-            self._refused = (self._clock() + NOT_TRIED_AGAIN, why)
+            self._refused = (self._clock() + RETRY_LOGIN_AFTER, why)
             raise self._unavailable(why)
         token = headers.get("X-Subject-Token")
         if status != 201 or not token:
             raise self._unavailable(f"answers {status} to a login")
         self._refused = None
-        return _Own(token, _moment(_token_of(body)) or self._clock() + KEPT)
+        return _Own(token, _moment(_token_of(body)) or self._clock() + CACHE_SECONDS)
 
     async def _ask(
         self, method: str, headers: dict[str, str], document: object = None
@@ -179,15 +183,15 @@ class Keystone:
                 return response.status_code, await read_limited(response, LARGEST), response.headers
         except TimeoutError:
             raise self._unavailable(f"does not answer within {TIMEOUT:g} s") from None
-        except OutsideError as error:
+        except OutgoingRequestError as error:
             raise self._unavailable(f"is not asked: {error.detail.rstrip('.')}") from None
         except httpx.HTTPError as error:
-            raise self._unavailable(f"is not reached: {error or type(error).__name__}") from None
+            raise self._unavailable(f"cannot be reached: {error or type(error).__name__}") from None
 
     def _read(self, body: dict[str, Any]) -> tuple[Caller | None, float]:
-        """A token without a project, or without a role that means anything here, lets nobody in."""
+        """A token without a project, or without a role that is known here, is not accepted."""
         user, project, roles = body.get("user"), body.get("project"), body.get("roles")
-        role = highest((entry.get("name") for entry in _dicts(roles)), self._roles)
+        role = highest_role((entry.get("name") for entry in _dicts(roles)), self._roles)
         name = user.get("name") if isinstance(user, dict) else None
         project_id = project.get("id") if isinstance(project, dict) else None
         ends = _moment(body)
@@ -196,12 +200,12 @@ class Keystone:
         return Caller(str(name), role, str(project_id)), ends
 
     def _unavailable(self, why: str) -> Unavailable:
-        """The reason is for the log: who asks is not known yet, and need not hear of our settings."""
-        if self._told[1] != why or self._told[0] + NOT_TRIED_AGAIN <= self._clock():
-            self._told = (self._clock(), why)
+        """The reason is for the log only: the caller is not authenticated."""
+        if self._last_logged[1] != why or self._last_logged[0] + RETRY_LOGIN_AFTER <= self._clock():
+            self._last_logged = (self._clock(), why)
             log.warning("Keystone at %s %s.", self._url, why)
         return Unavailable(
-            "Whether this token is good can't be said now: Keystone does not answer as it should. Try again; the "
+            "This token cannot be checked now: Keystone does not answer as it should. Try again; the "
             "server's log says why."
         )
 

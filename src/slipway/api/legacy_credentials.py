@@ -96,7 +96,7 @@ def vim_project_of(vim: Vim) -> dict[str, Any]:
 
 
 def _given(part: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Clients send empty texts for what nobody gave, and masks for what they were shown and don't know."""
+    """Clients send empty strings for what was not given, and masks for secrets that they were shown masked."""
     return ((key, value) for key, value in part.items() if value not in (None, "", MASK))
 
 

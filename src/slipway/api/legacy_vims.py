@@ -10,8 +10,6 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 from msgspec import UNSET, Meta, UnsetType
 
-from slipway.api.answers import json_of
-from slipway.api.bodies import Body
 from slipway.api.legacy_credentials import access_of, access_patch, auth_cred_of, interface_of, vim_project_of
 from slipway.api.legacy_documents import (
     AllVims,
@@ -22,14 +20,16 @@ from slipway.api.legacy_documents import (
     Link,
     OneVim,
 )
-from slipway.api.replies import empty_reply, json_reply
+from slipway.api.request_body import Body
+from slipway.api.response_schema import json_of
+from slipway.api.responses import empty_response, json_response
 from slipway.api.routing import BY_HANDLER, DELETE, GET, POST, PUT, AnyRequest, caller_of, read_query, route
 from slipway.api.services import Services
-from slipway.lcm.vim_registry import VimRequest
 from slipway.model.errors import BadRequest, VimError
 from slipway.model.requests import Name, Text
 from slipway.model.secrets import redact
 from slipway.model.vim import OPENSTACK, SHORT_TYPES, Vim
+from slipway.vim_registry.registry import VimRequest
 
 ROOT = "/v1.0"
 VIMS = f"{ROOT}/vims"
@@ -54,7 +54,7 @@ class Registration(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_o
     tenant_id: str | None = None
 
 
-class Change(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+class VimChange(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     name: Name | UnsetType = UNSET
     auth_cred: Filled | UnsetType = UNSET
     vim_project: Filled | UnsetType = UNSET
@@ -69,14 +69,14 @@ class WrappedRegistration(msgspec.Struct, forbid_unknown_fields=True, frozen=Tru
 
 
 class WrappedChange(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    vim: Change
+    vim: VimChange
 
 
 _register = Body(WrappedRegistration)
 _change = Body(WrappedChange)
 
 
-class LegacyVims:
+class LegacyVimRoutes:
     def __init__(self, services: Services) -> None:
         self._vims = services.vims
         base = services.base_url.rstrip("/")
@@ -87,23 +87,26 @@ class LegacyVims:
 
     def routes(self) -> list[HTTPRouteHandler]:
         one = f"{VIMS}/{{name:str}}"  # a suffix is part of it
-        own = partial(route, within=BY_HANDLER)
+        own = partial(route, table=BY_HANDLER)
         both, several = (VIMS, VIMS + SUFFIX), {200: json_of(AllVims)}
         return [
-            route(GET, "/", self.versions, answers={200: json_of(LegacyVersions)}),
-            route(GET, ROOT, self.resources, answers={200: json_of(LegacyResources)}),
-            *(route(POST, path, self.register, takes=_register, answers={201: json_of(OneVim)}) for path in both),
-            *(route(GET, path, self.list, parameters=LIST_PARAMETERS, answers=several) for path in both),
-            own(GET, one, self.show, parameters=("fields",), answers={200: json_of(OneVim)}),
-            own(PUT, one, self.change, takes=_change, answers={200: json_of(OneVim)}, refuses=(502,)),
+            route(GET, "/", self.versions, responses={200: json_of(LegacyVersions)}),
+            route(GET, ROOT, self.resources, responses={200: json_of(LegacyResources)}),
+            *(
+                route(POST, path, self.register, request_body=_register, responses={201: json_of(OneVim)})
+                for path in both
+            ),
+            *(route(GET, path, self.list, parameters=LIST_PARAMETERS, responses=several) for path in both),
+            own(GET, one, self.show, parameters=("fields",), responses={200: json_of(OneVim)}),
+            own(PUT, one, self.change, request_body=_change, responses={200: json_of(OneVim)}, errors=(502,)),
             own(DELETE, one, self.remove),
         ]
 
     async def versions(self, request: AnyRequest) -> ASGIResponse:
-        return json_reply(self._versions)
+        return json_response(self._versions)
 
     async def resources(self, request: AnyRequest) -> ASGIResponse:
-        return json_reply(self._resources)
+        return json_response(self._resources)
 
     async def register(self, request: AnyRequest) -> ASGIResponse:
         wanted = translated((await _register.read(request)).vim)
@@ -117,7 +120,7 @@ class LegacyVims:
         query = read_query(request, LIST_PARAMETERS)
         found = await self._vims.all(vim_id=query.get("id"), name=query.get("name"), project=caller_of(request).project)
         fields = _fields(query)
-        return json_reply(msgspec.json.encode({"vims": [_cut(in_their_words(vim), fields) for vim in found]}))
+        return json_response(msgspec.json.encode({"vims": [_cut(to_legacy(vim), fields) for vim in found]}))
 
     async def show(self, request: AnyRequest) -> ASGIResponse:
         fields = _fields(read_query(request, ("fields",)))
@@ -135,7 +138,7 @@ class LegacyVims:
     async def remove(self, request: AnyRequest) -> ASGIResponse:
         vim = await self._vims.get(_name(request), caller_of(request).project)
         await self._vims.remove(vim.id, by=caller_of(request))
-        return empty_reply(204)
+        return empty_response(204)
 
 
 def translated(given: Registration) -> VimRequest:
@@ -151,8 +154,8 @@ def translated(given: Registration) -> VimRequest:
     )
 
 
-def patch_of(vim: Vim, change: Change) -> dict[str, Any]:
-    """As a merge patch on our document. `extra` is replaced as a whole, which a merge patch has to be told."""
+def patch_of(vim: Vim, change: VimChange) -> dict[str, Any]:
+    """As a merge patch on our document. `extra` is replaced as a whole: what is left out becomes null."""
     patch: dict[str, Any] = {}
     if change.name is not UNSET:
         patch["name"] = change.name
@@ -171,7 +174,7 @@ def patch_of(vim: Vim, change: Change) -> dict[str, Any]:
     return patch
 
 
-def in_their_words(vim: Vim) -> dict[str, Any]:
+def to_legacy(vim: Vim) -> dict[str, Any]:
     return {
         "id": vim.id,
         "tenant_id": vim.project,
@@ -197,7 +200,7 @@ def _endpoint(vim_type: str, auth_url: str) -> str:
 
 
 def _one(vim: Vim, status: int = 200, fields: frozenset[str] = frozenset()) -> ASGIResponse:
-    return json_reply(msgspec.json.encode({"vim": _cut(in_their_words(vim), fields)}), status)
+    return json_response(msgspec.json.encode({"vim": _cut(to_legacy(vim), fields)}), status)
 
 
 def _cut(document: dict[str, Any], fields: frozenset[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`_links`: where a resource is and what can be done with it now. Spliced into JSON text that nobody takes apart."""
+"""`_links`: where a resource is and what can be done with it now. Spliced into its JSON text without decoding it."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ PACKAGES = "/vnfpkgm/v1/vnf_packages"
 ONBOARDED_PACKAGES = "/vnfpkgm/v1/onboarded_vnf_packages"
 VIMS = "/slipway/v1/vims"
 
-_HERE = "\x00"  # JSON text never holds it: it stands for the id
+_ID_MARK = "\x00"  # JSON text never holds it: it stands for the id
 
 
-class Head(msgspec.Struct, rename="camel"):
+class LinkFields(msgspec.Struct, rename="camel"):
     """What links depend on. All else in a document is passed over."""
 
     id: str
 
 
-class _InstanceHead(Head, rename="camel"):
+class _InstanceLinkFields(LinkFields, rename="camel"):
     instantiation_state: InstantiationState
 
 
-class _OperationHead(Head, rename="camel"):
+class _OperationLinkFields(LinkFields, rename="camel"):
     operation_state: State
     vnf_instance_id: str
     grant_id: str | None = None
 
 
-class _PackageHead(Head, rename="camel"):
+class _PackageLinkFields(LinkFields, rename="camel"):
     onboarding_state: OnboardingState
     vnfd_id: str | None = None
 
@@ -60,10 +60,10 @@ _WITH_AN_INSTANTIATED = {
 }
 
 
-H = TypeVar("H", bound=Head)
+H = TypeVar("H", bound=LinkFields)
 
 
-class LinksOf(Generic[H]):
+class LinkBuilder(Generic[H]):
     """The links of documents of one kind, each as a JSON object."""
 
     def __init__(self, head: type[H], written: Callable[[H], str]) -> None:
@@ -116,16 +116,16 @@ class Links:
         }
         self._onboarded_links = _template(base + ONBOARDED_PACKAGES, {**content, "vnfd": "/vnfd"})
         vim_links = _template(self.vims, {"self": ""})
-        self.instance = LinksOf(_InstanceHead, self._of_instance)
-        self.operation = LinksOf(_OperationHead, self._of_operation)
-        self.package = LinksOf(_PackageHead, self._of_package)
-        self.onboarded_package = LinksOf(_PackageHead, self._of_onboarded_package)
-        self.vim = LinksOf(Head, lambda head: head.id.join(vim_links))
+        self.instance = LinkBuilder(_InstanceLinkFields, self._of_instance)
+        self.operation = LinkBuilder(_OperationLinkFields, self._of_operation)
+        self.package = LinkBuilder(_PackageLinkFields, self._of_package)
+        self.onboarded_package = LinkBuilder(_PackageLinkFields, self._of_onboarded_package)
+        self.vim = LinkBuilder(LinkFields, lambda head: head.id.join(vim_links))
 
-    def _of_instance(self, head: _InstanceHead) -> str:
+    def _of_instance(self, head: _InstanceLinkFields) -> str:
         return head.id.join(self._instance_links[head.instantiation_state])
 
-    def _of_operation(self, head: _OperationHead) -> str:
+    def _of_operation(self, head: _OperationLinkFields) -> str:
         own = head.id.join(self._operation_links[head.operation_state])
         links = f'{own[:-1]},"vnfInstance":{{"href":"{self.instances}/{head.vnf_instance_id}"}}'
         if head.grant_id and self._grants:
@@ -133,10 +133,10 @@ class Links:
             links += f',"grant":{{"href":{where}}}'
         return links + "}"
 
-    def _of_package(self, head: _PackageHead) -> str:
+    def _of_package(self, head: _PackageLinkFields) -> str:
         return head.id.join(self._package_links[head.onboarding_state])
 
-    def _of_onboarded_package(self, head: _PackageHead) -> str:
+    def _of_onboarded_package(self, head: _PackageLinkFields) -> str:
         """By its VNFD, unless the caller did not want to know that."""
         if head.vnfd_id is None:
             return self._of_package(head)
@@ -150,5 +150,5 @@ def linked(document: bytes, links: str) -> bytes:
 
 def _template(collection: str, relations: dict[str, str]) -> list[str]:
     """The pieces of the JSON text that an id stands between."""
-    links = {name: {"href": f"{collection}/{_HERE}{suffix}"} for name, suffix in relations.items()}
+    links = {name: {"href": f"{collection}/{_ID_MARK}{suffix}"} for name, suffix in relations.items()}
     return json.dumps(links, separators=(",", ":"), ensure_ascii=False).split("\\u0000")

@@ -12,8 +12,8 @@ import msgspec
 from litestar.response.base import ASGIResponse
 from sqlalchemy import Connection, Table
 
-from slipway.api.links import LinksOf
-from slipway.api.replies import json_reply
+from slipway.api.links import LinkBuilder
+from slipway.api.responses import json_response
 from slipway.api.routing import LIST_PARAMETERS, AnyRequest, caller_of, read_query
 from slipway.api.selectors import Selection, select
 from slipway.model.secrets import REFERENCE, redact
@@ -31,7 +31,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True)
-class Wish:
+class ListQuery:
     """What a caller wants of a list. `project` None: of all projects."""
 
     filters: tuple[Filter, ...]
@@ -54,7 +54,7 @@ class Listing:
         page_size: int,
         table: Table,
         url: str,
-        links: LinksOf[Any],
+        links: LinkBuilder[Any],
         left_out: tuple[str, ...] = (),
         always: tuple[Filter, ...] = (),
     ) -> None:
@@ -70,24 +70,28 @@ class Listing:
         self._turns = asyncio.Semaphore(1 if database.is_sqlite else READERS)
 
     async def __call__(self, request: AnyRequest) -> ASGIResponse:
-        query = self._asked(request)
-        selection = select(query, self._attributes, self._left_out)
-        filters = parse(query["filter"]) if "filter" in query else ()
-        # A filter looks at much and finds little: nobody has to wait behind it.
+        parameters = self._parameters(request)
+        selection = select(parameters, self._attributes, self._left_out)
+        filters = parse(parameters["filter"]) if "filter" in parameters else ()
+        # A filter looks at much and finds little: other requests must not wait behind it.
         async with nullcontext() if filters else self._turns:
-            wish = Wish(
-                (*self._always, *filters), query.get(MARKER), self._limit(query), selection, caller_of(request).project
+            query = ListQuery(
+                (*self._always, *filters),
+                parameters.get(MARKER),
+                self._limit(parameters),
+                selection,
+                caller_of(request).project,
             )
-            body, marker = await self._database.read(self._read, wish)
-        return json_reply(body, headers={"Link": self._next(query, marker)} if marker else None)
+            body, marker = await self._database.read(self._read, query)
+        return json_response(body, headers={"Link": self._next(parameters, marker)} if marker else None)
 
-    def _asked(self, request: AnyRequest) -> dict[str, str]:
+    def _parameters(self, request: AnyRequest) -> dict[str, str]:
         return read_query(request, self.parameters)
 
-    def _read(self, connection: Connection, wish: Wish) -> tuple[bytes, str | None]:
-        without = wish.selection.without
-        page = list_documents(connection, self._table, wish.filters, wish.marker, wish.limit, without, wish.project)
-        return self._joined(connection, page, wish.selection), page.next_marker
+    def _read(self, connection: Connection, query: ListQuery) -> tuple[bytes, str | None]:
+        without = query.selection.without
+        page = list_documents(connection, self._table, query.filters, query.marker, query.limit, without, query.project)
+        return self._joined(connection, page, query.selection), page.next_marker
 
     def _limit(self, query: dict[str, str]) -> int | None:
         return self._page_size
@@ -109,13 +113,13 @@ class Listing:
         return f'<{self._url}?{urlencode(query | {MARKER: marker})}>;rel="next"'
 
 
-class ForgivingListing(Listing):
-    """Which also understands the stock client."""
+class LenientListing(Listing):
+    """Accepts the misspelt parameter of the stock client, too."""
 
     parameters: tuple[str, ...] = (*LIST_PARAMETERS, MISSPELT)
 
-    def _asked(self, request: AnyRequest) -> dict[str, str]:
-        query = super()._asked(request)
+    def _parameters(self, request: AnyRequest) -> dict[str, str]:
+        query = super()._parameters(request)
         if MISSPELT in query:
             query.setdefault("exclude_fields", query.pop(MISSPELT))
         return query

@@ -10,12 +10,12 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 from sqlalchemy import Connection
 
-from slipway.api.answers import json_of
-from slipway.api.bodies import Body
-from slipway.api.replies import json_reply, shown
+from slipway.api.request_body import Body
+from slipway.api.response_schema import json_of
+from slipway.api.responses import json_response, to_redacted_json
 from slipway.api.routing import GET, POST, AnyRequest, must_be_own, route
 from slipway.api.services import Services
-from slipway.engine import decisions
+from slipway.engine import operation_control
 from slipway.lcm.operations import OPERATIONS
 from slipway.model.journal import StepRecord
 from slipway.model.operation import Operation, OperationType, State
@@ -47,6 +47,7 @@ class ProgressView(StepView, rename="camel", kw_only=True):
     ended_at: datetime | None
     duration_seconds: float | None
     error: str | None
+    progress: str | None
 
 
 class PlanView(msgspec.Struct, rename="camel", kw_only=True):
@@ -72,7 +73,7 @@ _plan = Body(PlanRequest)
 _requests = {kind: Body(rules.request) for kind, rules in OPERATIONS.items()}
 
 
-class Plans:
+class PlanRoutes:
     def __init__(self, services: Services) -> None:
         self._database = services.database
         self._lcm = services.lcm
@@ -80,15 +81,15 @@ class Plans:
     def routes(self) -> list[HTTPRouteHandler]:
         plan, steps = {200: json_of(PlanView)}, {200: json_of(StepsView)}
         return [
-            route(POST, "/slipway/v1/plans", self.preview, takes=_plan, answers=plan, refuses=(404, 502)),
-            route(GET, "/slipway/v1/operations/{id:str}/steps", self.steps, within=tables.operations, answers=steps),
+            route(POST, "/slipway/v1/plans", self.preview, request_body=_plan, responses=plan, errors=(404, 502)),
+            route(GET, "/slipway/v1/operations/{id:str}/steps", self.steps, table=tables.operations, responses=steps),
         ]
 
     async def preview(self, request: AnyRequest) -> ASGIResponse:
         body = await _plan.read(request)
         await must_be_own(request, tables.instances, body.vnf_instance_id)
-        wanted = _requests[body.operation].decoded(bytes(body.request), within="request")
-        plan = await self._lcm.preview(body.operation, body.vnf_instance_id, wanted)
+        wanted = _requests[body.operation].decode(bytes(body.request), attribute="request")
+        plan = await self._lcm.preview_plan(body.operation, body.vnf_instance_id, wanted)
         effects = {verb: _named(verb, (effect for step in plan.steps for effect in step.effects)) for verb in Verb}
         view = PlanView(
             vnf_instance_id=body.vnf_instance_id,
@@ -102,7 +103,7 @@ class Plans:
             remove=effects[Verb.REMOVE],
             note=NOT_ASKED if self._lcm.asks_nfvo else msgspec.UNSET,
         )
-        return json_reply(shown(view))
+        return json_response(to_redacted_json(view))
 
     async def steps(self, request: AnyRequest) -> ASGIResponse:
         operation, records = await self._database.read(_progress, request.path_params["id"])
@@ -111,11 +112,11 @@ class Plans:
             operation_state=operation.operation_state,
             steps=tuple(_view(record) for record in records),
         )
-        return json_reply(shown(view))
+        return json_response(to_redacted_json(view))
 
 
 def _progress(connection: Connection, operation_id: str) -> tuple[Operation, list[StepRecord]]:
-    return operations.get(connection, operation_id), decisions.progress(connection, operation_id)
+    return operations.get(connection, operation_id), operation_control.progress(connection, operation_id)
 
 
 def _named(verb: Verb, effects: Iterable[Effect]) -> tuple[str, ...]:
@@ -138,6 +139,7 @@ def _view(record: StepRecord) -> ProgressView:
         ended_at=_time(record.ended_at),
         duration_seconds=took,
         error=record.error,
+        progress=record.progress,
     )
 
 

@@ -1,7 +1,7 @@
-"""From a method and a path to a handler. The checks that every route needs stand here, and cost next to nothing.
+"""Routes: a method and a path with their handler, and the checks that every route needs: role, project, Accept, query.
 
-What nobody said is denied: a route that changes something needs an operator, and a path that names something must say
-in which table it stands, so that it is there for callers of its own project only.
+Denied by default: a route that changes something needs an operator, and a path with an id must name the table of what
+it identifies, so that it is found by callers of its own project only.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from litestar.response.base import ASGIResponse
 from litestar.types import Empty
 from sqlalchemy import Connection, Table
 
-from slipway.api.answers import NOTHING, OPT, Answers, Declared
-from slipway.api.negotiation import acceptable
-from slipway.api.replies import JSON
+from slipway.api.response_schema import NOTHING, OPT, ResponseSchemas, RouteSpec
+from slipway.api.responses import JSON, negotiate
 from slipway.model.access import Caller, Role
 from slipway.model.errors import BadRequest, Forbidden, NotFound
 from slipway.store import tables
-from slipway.store.row_by_key import RowByKey
+from slipway.store.database import RowByKey
 
 if TYPE_CHECKING:
-    from slipway.api.bodies import Body
+    from slipway.api.request_body import Body
 
 GET, POST, PUT, PATCH, DELETE = HttpMethod.GET, HttpMethod.POST, HttpMethod.PUT, HttpMethod.PATCH, HttpMethod.DELETE
 
@@ -36,7 +35,7 @@ Handler = Callable[[AnyRequest], Awaitable[ASGIResponse]]
 LIST_PARAMETERS = ("filter", "all_fields", "fields", "exclude_fields", "exclude_default", "nextpage_opaque_marker")
 
 
-BY_HANDLER = "by handler"  # it looks for what the path names among the caller's own things itself
+BY_HANDLER = "by handler"  # the handler looks the id up itself, in the caller's project
 NOUNS = {
     tables.instances: "VNF instance",
     tables.operations: "LCM operation occurrence",
@@ -52,43 +51,43 @@ def route(
     path: str,
     handler: Handler,
     *,
-    within: Table | str | None = None,
-    needs: Role | None = None,
-    gives: str | None = JSON,
+    table: Table | str | None = None,
+    role: Role | None = None,
+    media_type: str | None = JSON,
     parameters: tuple[str, ...] = (),
     max_bytes: int | None = None,
-    takes: Body[Any] | tuple[str, ...] | None = None,
-    answers: Answers | None = None,
-    refuses: tuple[int, ...] = (),
+    request_body: Body[Any] | tuple[str, ...] | None = None,
+    responses: ResponseSchemas | None = None,
+    errors: tuple[int, ...] = (),
     headers: tuple[str, ...] = (),
 ) -> HTTPRouteHandler:
-    """`within` is the table of what the path's `id` names. `needs` is the least role; without it a reader may read, and
-    an operator may do the rest. `gives` is the media type of the answer; None when the handler looks at Accept itself.
+    """`table` is where the path's `id` is looked up. `role` is the least role; by default a reader may read, and an
+    operator may do the rest. `media_type` is that of the response; None when the handler looks at Accept itself.
 
-    What is told at /schema: `takes`, `answers` (of a DELETE: nothing, 204), `refuses`, `headers` (see answers.py).
+    Described at /schema: `request_body`, `responses` (of a DELETE by default 204), `errors`, `headers`; see RouteSpec.
     """
-    if within is None and "{" in path:
-        raise ValueError(f"{path} names something: say within which table")
-    least = needs or (Role.READER if method is GET else Role.OPERATOR)
+    if table is None and "{" in path:
+        raise ValueError(f"{path} has an id: the route must name its table")
+    least = role or (Role.READER if method is GET else Role.OPERATOR)
 
     async def handle(request: AnyRequest) -> ASGIResponse:
         caller = caller_of(request)
         if caller.role < least:
             raise Forbidden(f"{method.value} {path} needs the role {least}; your token has the role {caller.role}.")
-        if isinstance(within, Table):
-            await must_be_own(request, within, request.path_params["id"])
-        if gives is not None:
-            acceptable(request.headers.get("accept"), (gives,))
+        if isinstance(table, Table):
+            await must_be_own(request, table, request.path_params["id"])
+        if media_type is not None:
+            negotiate(request.headers.get("accept"), (media_type,))
         if request.scope["query_string"]:
             read_query(request, parameters)
         return await handler(request)
 
-    declared = Declared(
+    spec = RouteSpec(
         handler=handler,
-        needs=least,
-        takes=takes,
-        answers={204: NOTHING} if answers is None and method is DELETE else answers or {},
-        refuses=refuses,
+        role=least,
+        request_body=request_body,
+        responses={204: NOTHING} if responses is None and method is DELETE else responses or {},
+        errors=errors,
         parameters=parameters,
         headers=headers,
     )
@@ -98,7 +97,7 @@ def route(
         status_code=200,  # what the handler answers counts; this only keeps Litestar from guessing
         name=f"{method.value} {path}",
         request_max_body_size=Empty if max_bytes is None else max_bytes,
-        opt={OPT: declared},
+        opt={OPT: spec},
     )(handle)
 
 
@@ -108,7 +107,7 @@ def caller_of(request: AnyRequest) -> Caller:
 
 
 async def must_be_own(request: AnyRequest, table: Table, wanted: str) -> None:
-    """What belongs to others is not there."""
+    """NotFound for what belongs to another project, as for what does not exist."""
     if (project := caller_of(request).project) is None:
         return
     if await request.app.state.database.read_one(_project_of, table, wanted) != project:
@@ -129,11 +128,11 @@ def read_query(request: AnyRequest, known: tuple[str, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in pairs:
         if name not in known:
-            possible = f"possible are: {', '.join(known)}" if known else "none is possible here"
-            raise BadRequest(f"There is no query parameter {name!r}; {possible}.")
+            allowed = f"must be one of: {', '.join(known)}" if known else "none is allowed here"
+            raise BadRequest(f"There is no query parameter {name!r}; {allowed}.")
         if name in found:
             raise BadRequest(f"The query parameter {name!r} is given twice.")
         if "\0" in value:
-            raise BadRequest(f"{name}: zero characters are not possible.")
+            raise BadRequest(f"{name}: zero characters are not allowed.")
         found[name] = value
     return found

@@ -8,8 +8,8 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from slipway.api.answers import file_of, json_of
-from slipway.api.replies import json_reply
+from slipway.api.response_schema import file_of, json_of
+from slipway.api.responses import json_response
 from slipway.api.routing import GET, AnyRequest, route
 
 SCHEMA = "/schema"
@@ -24,7 +24,7 @@ _HEADERS = {
 }
 
 
-class Schema:
+class SchemaRoutes:
     """`public` are the paths that need no token; these two are among them."""
 
     def __init__(self, version: str, public: frozenset[str]) -> None:
@@ -36,15 +36,15 @@ class Schema:
 
     def routes(self) -> list[HTTPRouteHandler]:
         return [
-            route(GET, SCHEMA, self.show, answers={200: json_of(dict[str, Any])}),
-            route(GET, PAGE, self.page, gives=HTML, answers={200: file_of(HTML)}),
+            route(GET, SCHEMA, self.show, responses={200: json_of(dict[str, Any])}),
+            route(GET, PAGE, self.page, media_type=HTML, responses={200: file_of(HTML)}),
         ]
 
     async def show(self, request: AnyRequest) -> ASGIResponse:
         """This document."""
         if not self._encoded:
             self._encoded = msgspec.json.encode(self._made(request))
-        return json_reply(self._encoded)
+        return json_response(self._encoded)
 
     async def page(self, request: AnyRequest) -> ASGIResponse:
         """The same for people. It has no scripts, and asks for nothing else."""

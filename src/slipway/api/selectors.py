@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from slipway.model.attributes import Array, Attribute, Each, Fields, Map, Member, Step, read_path, resolve
+from slipway.model.attributes import Array, Attribute, Each, Fields, Key, Map, Step, read_path, resolve
 from slipway.model.errors import BadRequest
 from slipway.store.filters import LONGEST
 
@@ -54,14 +54,14 @@ def select(query: Mapping[str, str], resource: Attribute, default: tuple[str, ..
     if given == ["exclude_fields"]:
         asked = _paths(query["exclude_fields"], resource, "exclude_fields")
         paths = [path for path in asked if not _is_mandatory(path, resource)]
-        whole = tuple(path[0].name for path in paths if len(_names(path)) == 1 and isinstance(path[0], Member))
+        whole = tuple(path[0].name for path in paths if len(_names(path)) == 1 and isinstance(path[0], Key))
         return Selection(resource, whole, drop=[path for path in paths if len(_names(path)) > 1])
     if given == ["fields"]:
         return Selection(resource, keep=_paths(query["fields"], resource, "fields"))
     if "fields" in query:
         wanted = _paths(query["fields"], resource, "fields")
         named = {_names(path)[0] for path in wanted}
-        others = [(Member(name),) for name in _known(resource) if name not in default and name not in named]
+        others = [(Key(name),) for name in _known(resource) if name not in default and name not in named]
         return Selection(resource, tuple(name for name in default if name not in named), keep=[*wanted, *others])
     return Selection(resource, default)
 
@@ -85,13 +85,13 @@ def _is_mandatory(path: Path, kind: Attribute) -> bool:
         match kind:
             case Array(item=inner) | Map(value=inner):
                 kind = inner
-            case Fields() if isinstance(step, Member):
+            case Fields() if isinstance(step, Key):
                 kind = kind.known[step.name]
-    return isinstance(kind, Fields) and isinstance(last, Member) and last.name in kind.required
+    return isinstance(kind, Fields) and isinstance(last, Key) and last.name in kind.required
 
 
 def _names(path: Path) -> list[str]:
-    return [step.name for step in path if isinstance(step, Member)]
+    return [step.name for step in path if isinstance(step, Key)]
 
 
 def _known(resource: Attribute) -> Sequence[str]:
@@ -124,9 +124,9 @@ def _kept(value: Any, tree: Tree | None, kind: Attribute) -> Any:
         return {key: _kept(one, tree[Each.ENTRY], kind.value) for key, one in value.items()}
     required = kind.required if isinstance(kind, Fields) else frozenset()
     return {
-        key: _kept(one, tree.get(Member(key)), _below(kind, key))
+        key: _kept(one, tree.get(Key(key)), _below(kind, key))
         for key, one in value.items()
-        if Member(key) in tree or key in required
+        if Key(key) in tree or key in required
     }
 
 
@@ -137,8 +137,8 @@ def _dropped(value: Any, tree: Tree) -> Any:
         return value
     if Each.ENTRY in tree:
         return {key: _dropped(one, tree[Each.ENTRY]) for key, one in value.items()}
-    rest = {key: one for key, one in value.items() if tree.get(Member(key), tree) is not None}
-    return {key: _dropped(one, tree[Member(key)]) if Member(key) in tree else one for key, one in rest.items()}
+    rest = {key: one for key, one in value.items() if tree.get(Key(key), tree) is not None}
+    return {key: _dropped(one, tree[Key(key)]) if Key(key) in tree else one for key, one in rest.items()}
 
 
 def _below(kind: Attribute, key: str) -> Attribute:

@@ -1,20 +1,20 @@
-"""What the routes work with. Whoever starts the API puts it together; there is no global state."""
+"""The dependencies of the routes, injected by whoever starts the API."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from slipway import __version__
-from slipway.access.callers import Callers
-from slipway.lcm.front import Lcm
-from slipway.lcm.onboarding import Onboarding
-from slipway.lcm.standing_clusters import StandingClusters
-from slipway.lcm.subscribing import Subscribing
-from slipway.lcm.vim_registry import VimRegistry
+from slipway.access.authenticator import Authenticator
+from slipway.cluster_access.clusters import RunningClusters
+from slipway.lcm.service import Lcm
+from slipway.notify.subscription_service import SubscriptionService
+from slipway.onboarding.onboarding import Onboarding
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
-from slipway.telemetry.watching import Telemetry
-from slipway.vim.registry import Drivers
+from slipway.telemetry.telemetry import Telemetry
+from slipway.vim.drivers import Drivers
+from slipway.vim_registry.registry import VimRegistry
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
@@ -22,17 +22,17 @@ GIB = 1024 * MIB
 
 @dataclass(frozen=True)
 class Services:
-    """`callers` None lets everybody in. `base_url` begins every link, without a slash at its end."""
+    """`authenticator` None lets everybody in. `base_url` begins every link, without a slash at its end."""
 
     database: Database
     vault: Vault
     lcm: Lcm
     onboarding: Onboarding
     vims: VimRegistry
-    clusters: StandingClusters
+    clusters: RunningClusters
     drivers: Drivers
-    subscribing: Subscribing
-    callers: Callers | None
+    subscription_service: SubscriptionService
+    authenticator: Authenticator | None
     base_url: str
     nfvo_url: str | None = None  # begins the links to grants
     page_size: int = 1000

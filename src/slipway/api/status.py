@@ -6,8 +6,8 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from slipway.api.answers import json_of
-from slipway.api.replies import json_reply
+from slipway.api.response_schema import json_of
+from slipway.api.responses import json_response
 from slipway.api.routing import GET, AnyRequest, route
 from slipway.api.services import Services
 from slipway.store import workers
@@ -26,23 +26,23 @@ class InfoView(msgspec.Struct):
     workers: int
 
 
-class Status:
+class StatusRoutes:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._health = msgspec.json.encode(HealthView("ok", services.version))
 
     def routes(self) -> list[HTTPRouteHandler]:
         return [
-            route(GET, HEALTH, self.health, answers={200: json_of(HealthView)}),
-            route(GET, "/slipway/v1/info", self.info, answers={200: json_of(InfoView)}),
+            route(GET, HEALTH, self.health, responses={200: json_of(HealthView)}),
+            route(GET, "/slipway/v1/info", self.info, responses={200: json_of(InfoView)}),
         ]
 
     async def health(self, request: AnyRequest) -> ASGIResponse:
-        """Answers as long as the process does: it asks nobody."""
-        return json_reply(self._health)
+        """Answers as long as the process does, without the database."""
+        return json_response(self._health)
 
     async def info(self, request: AnyRequest) -> ASGIResponse:
         database = self._services.database
         alive = await database.read(workers.alive)
         view = InfoView(self._services.version, database.url.get_backend_name(), len(alive))
-        return json_reply(msgspec.json.encode(view))
+        return json_response(msgspec.json.encode(view))

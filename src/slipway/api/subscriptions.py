@@ -1,4 +1,4 @@
-"""Subscriptions of one interface, and how it goes with a subscriber."""
+"""Subscriptions of one interface, and the state of their deliveries."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from litestar.response.base import ASGIResponse
 from msgspec import UNSET, UnsetType
 from sqlalchemy import Connection
 
-from slipway.api.answers import ACCEPTED, json_of, page_of, resource
-from slipway.api.bodies import Body
-from slipway.api.links import Head, LinksOf, linked
-from slipway.api.listing import Listing, Wish
-from slipway.api.replies import empty_reply, json_reply
+from slipway.api.links import LinkBuilder, LinkFields, linked
+from slipway.api.listing import Listing, ListQuery
+from slipway.api.request_body import Body
+from slipway.api.response_schema import ACCEPTED, json_of, page_of, resource
+from slipway.api.responses import empty_response, json_response
 from slipway.api.routing import DELETE, GET, LIST_PARAMETERS, POST, AnyRequest, caller_of, route
 from slipway.api.selectors import Selection
 from slipway.api.services import Services
@@ -53,40 +53,40 @@ class SubscriptionView(msgspec.Struct, rename="camel", omit_defaults=True, kw_on
 ADDED = {201: resource(SubscriptionView, "Location"), 303: ACCEPTED}  # 303: it was there already
 
 
-class Subscriptions:
+class SubscriptionRoutes:
     def __init__(self, services: Services, interface: Interface) -> None:
-        self._subscribing = services.subscribing
+        self._subscription_service = services.subscription_service
         self._interface = interface
         self._path = f"/{interface}/subscriptions"
         self._url = services.base_url.rstrip("/") + self._path
         self._body = Body(REQUESTS[interface])
-        self._links_of = LinksOf(Head, self._links_to)
-        self._list = OfInterface(services, interface, self._url, self._links_of)
+        self._links_of = LinkBuilder(LinkFields, self._links_to)
+        self._list = SubscriptionListing(services, interface, self._url, self._links_of)
 
     def routes(self) -> list[HTTPRouteHandler]:
-        own = partial(route, within=tables.subscriptions)
+        own = partial(route, table=tables.subscriptions)
         one = f"{self._path}/{{id:str}}"
         return [
-            route(POST, self._path, self.add, takes=self._body, answers=ADDED),
-            route(GET, self._path, self._list, parameters=LIST_PARAMETERS, answers={200: page_of(SubscriptionView)}),
-            own(GET, one, self.show, answers={200: resource(SubscriptionView)}),
+            route(POST, self._path, self.add, request_body=self._body, responses=ADDED),
+            route(GET, self._path, self._list, parameters=LIST_PARAMETERS, responses={200: page_of(SubscriptionView)}),
+            own(GET, one, self.show, responses={200: resource(SubscriptionView)}),
             own(DELETE, one, self.remove),
         ]
 
     async def add(self, request: AnyRequest) -> ASGIResponse:
         body = await self._body.read(request)
-        subscription, new = await self._subscribing.add(self._interface, body, caller_of(request).home)
+        subscription, new = await self._subscription_service.add(self._interface, body, caller_of(request).home)
         location = f"{self._url}/{subscription.id}"
         if not new:
-            return empty_reply(303, location)
+            return empty_response(303, location)
         return self._shown(subscription, 201, {"Location": location})
 
     async def show(self, request: AnyRequest) -> ASGIResponse:
-        return self._shown(await self._subscribing.get(self._interface, request.path_params["id"]))
+        return self._shown(await self._subscription_service.get(self._interface, request.path_params["id"]))
 
     async def remove(self, request: AnyRequest) -> ASGIResponse:
-        await self._subscribing.remove(self._interface, request.path_params["id"])
-        return empty_reply(204)
+        await self._subscription_service.remove(self._interface, request.path_params["id"])
+        return empty_response(204)
 
     def _shown(
         self, subscription: Subscription, status: int = 200, headers: dict[str, str] | None = None
@@ -96,13 +96,13 @@ class Subscriptions:
         if self._interface is Interface.LCM_V2:
             whole["verbosity"] = subscription.verbosity.value
         document = msgspec.json.encode({name: value for name, value in whole.items() if name not in hidden})
-        return json_reply(linked(document, self._links_of(document)), status, headers)
+        return json_response(linked(document, self._links_of(document)), status, headers)
 
-    def _links_to(self, head: Head) -> str:
+    def _links_to(self, head: LinkFields) -> str:
         return msgspec.json.encode({"self": {"href": f"{self._url}/{head.id}"}}).decode()
 
 
-class OfInterface(Listing):
+class SubscriptionListing(Listing):
     """In version 2 of the lifecycle interface `verbosity` is required: a list always shows it. Others don't know it."""
 
     def __init__(self, services: Services, interface: Interface, url: str, links: Any) -> None:
@@ -111,13 +111,13 @@ class OfInterface(Listing):
         self._has_verbosity = interface is Interface.LCM_V2
         self._hidden = Subscription.kept_back if self._has_verbosity else (*Subscription.kept_back, "verbosity")
 
-    def _read(self, connection: Connection, wish: Wish) -> tuple[bytes, str | None]:
-        for one in wish.filters:
+    def _read(self, connection: Connection, query: ListQuery) -> tuple[bytes, str | None]:
+        for one in query.filters:
             if one.path[0] in self._hidden:
                 raise BadRequest(f"filter {one.name}: there is no attribute {one.path[0]!r} to filter on.")
-        left_out = [name for name in wish.selection.without if name != "verbosity"]
-        wish.selection.without = (*left_out, *self._hidden)
-        return super()._read(connection, replace(wish, filters=(*wish.filters, self._only)))
+        left_out = [name for name in query.selection.without if name != "verbosity"]
+        query.selection.without = (*left_out, *self._hidden)
+        return super()._read(connection, replace(query, filters=(*query.filters, self._only)))
 
     def _joined(self, connection: Connection, page: Page, selection: Selection) -> bytes:
         parts = []
@@ -130,15 +130,15 @@ class OfInterface(Listing):
         return b"[%s]" % b",".join(parts)
 
 
-class Deliveries:
-    """How it goes with subscribers: what waits, what failed and why."""
+class DeliveryRoutes:
+    """The state of deliveries: what is pending, what failed and why."""
 
     def __init__(self, services: Services) -> None:
-        self._subscribing = services.subscribing
+        self._subscription_service = services.subscription_service
 
     def routes(self) -> list[HTTPRouteHandler]:
         path = f"{DELIVERIES}/{{id:str}}/delivery"
-        return [route(GET, path, self.show, within=tables.subscriptions, answers={200: json_of(Delivery)})]
+        return [route(GET, path, self.show, table=tables.subscriptions, responses={200: json_of(Delivery)})]
 
     async def show(self, request: AnyRequest) -> ASGIResponse:
-        return json_reply(msgspec.json.encode(await self._subscribing.delivery(request.path_params["id"])))
+        return json_response(msgspec.json.encode(await self._subscription_service.delivery(request.path_params["id"])))

@@ -9,9 +9,9 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 from msgspec import Meta
 
-from slipway.api.answers import json_of
-from slipway.api.bodies import Body
-from slipway.api.replies import empty_reply, json_reply
+from slipway.api.request_body import Body
+from slipway.api.response_schema import json_of
+from slipway.api.responses import empty_response, json_response
 from slipway.api.routing import BY_HANDLER, DELETE, GET, POST, AnyRequest, caller_of, route
 from slipway.api.services import Services
 from slipway.model.access import Role
@@ -40,29 +40,33 @@ class NewToken(TokenRecord, frozen=True, kw_only=True):
 _add = Body(TokenRequest)
 
 
-class Tokens:
+class TokenRoutes:
     def __init__(self, services: Services) -> None:
-        self._callers = services.callers
+        self._authenticator = services.authenticator
 
     def routes(self) -> list[HTTPRouteHandler]:
         return [
-            route(POST, TOKENS, self.add, needs=Role.ADMIN, takes=_add, answers={201: json_of(NewToken)}),
-            route(GET, TOKENS, self.all, needs=Role.ADMIN, answers={200: json_of(list[TokenRecord])}),
-            route(DELETE, f"{TOKENS}/{{name:str}}", self.remove, needs=Role.ADMIN, within=BY_HANDLER),
+            route(POST, TOKENS, self.add, role=Role.ADMIN, request_body=_add, responses={201: json_of(NewToken)}),
+            route(GET, TOKENS, self.all, role=Role.ADMIN, responses={200: json_of(list[TokenRecord])}),
+            route(DELETE, f"{TOKENS}/{{name:str}}", self.remove, role=Role.ADMIN, table=BY_HANDLER),
         ]
 
     async def add(self, request: AnyRequest) -> ASGIResponse:
         body = await _add.read(request)
-        if self._callers is None:
+        if self._authenticator is None:
             raise Conflict("Access control is off (--no-auth): no token is needed, and none is made.")
-        record, token = await self._callers.add(caller_of(request), body.name, Role[body.role.upper()], body.project)
-        return json_reply(msgspec.json.encode(msgspec.to_builtins(record) | {"token": token}), 201)
+        record, token = await self._authenticator.add(
+            caller_of(request), body.name, Role[body.role.upper()], body.project
+        )
+        return json_response(msgspec.json.encode(msgspec.to_builtins(record) | {"token": token}), 201)
 
     async def all(self, request: AnyRequest) -> ASGIResponse:
-        return json_reply(msgspec.json.encode(await self._callers.all(caller_of(request)) if self._callers else []))
+        return json_response(
+            msgspec.json.encode(await self._authenticator.all(caller_of(request)) if self._authenticator else [])
+        )
 
     async def remove(self, request: AnyRequest) -> ASGIResponse:
-        if self._callers is None:
+        if self._authenticator is None:
             raise Conflict("Access control is off (--no-auth): there are no tokens.")
-        await self._callers.remove(caller_of(request), request.path_params["name"])
-        return empty_reply(204)
+        await self._authenticator.remove(caller_of(request), request.path_params["name"])
+        return empty_response(204)

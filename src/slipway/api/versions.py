@@ -6,10 +6,10 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from slipway.api.answers import json_of
-from slipway.api.gate import LCM_PREFIX, LCM_VERSION
+from slipway.api.auth_middleware import LCM_PREFIX, LCM_VERSION
 from slipway.api.links import LCM_V1
-from slipway.api.replies import json_reply
+from slipway.api.response_schema import json_of
+from slipway.api.responses import json_response
 from slipway.api.routing import GET, AnyRequest, route
 
 V1_VERSION = "1.3.0"
@@ -42,6 +42,6 @@ def _versions(prefix: str, *versions: str) -> HTTPRouteHandler:
     body = msgspec.json.encode(ApiVersionInformation(prefix, known))
 
     async def handle(request: AnyRequest) -> ASGIResponse:
-        return json_reply(body)
+        return json_response(body)
 
-    return route(GET, f"{prefix}/api_versions", handle, answers={200: json_of(ApiVersionInformation)})
+    return route(GET, f"{prefix}/api_versions", handle, responses={200: json_of(ApiVersionInformation)})

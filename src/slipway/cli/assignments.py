@@ -28,7 +28,7 @@ def texts(given: Iterable[str] | None, option: str) -> dict[str, str]:
 def secrets(given: Iterable[str] | None, option: str) -> tuple[dict[str, str], list[str]]:
     """Texts, of which `@FILE` is read and `-` asked for; and the names of secrets given in clear."""
     values: dict[str, str] = {}
-    in_clear: list[str] = []
+    resolve_connection: list[str] = []
     for key, value in _split(given, option):
         if value == "-":
             values[key] = _asked(key)
@@ -39,8 +39,8 @@ def secrets(given: Iterable[str] | None, option: str) -> tuple[dict[str, str], l
         else:
             values[key] = value
             if SECRET.search(key):
-                in_clear.append(key)
-    return values, in_clear
+                resolve_connection.append(key)
+    return values, resolve_connection
 
 
 def read_mapping(path: Path, option: str) -> dict[str, Any]:

@@ -26,7 +26,7 @@ _UPLOAD_TIMEOUT = httpx.Timeout(600.0, connect=5.0)
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     body: Any
     etag: str | None = None
     location: str | None = None
@@ -69,17 +69,17 @@ class Client:
     def close(self) -> None:
         self._http.close()
 
-    def get(self, path: str, query: Mapping[str, str] | None = None, *, etag: str | None = None) -> Answer:
+    def get(self, path: str, query: Mapping[str, str] | None = None, *, etag: str | None = None) -> Response:
         """With `etag`: unchanged when the server still has what it had then."""
         return self._send("GET", path, query=query, headers={"If-None-Match": etag} if etag else {})
 
-    def post(self, path: str, body: object = None) -> Answer:
+    def post(self, path: str, body: object = None) -> Response:
         return self._send("POST", path, body=body)
 
-    def put(self, path: str, body: object) -> Answer:
+    def put(self, path: str, body: object) -> Response:
         return self._send("PUT", path, body=body)
 
-    def patch(self, path: str, body: object, *, etag: str | None = None) -> Answer:
+    def patch(self, path: str, body: object, *, etag: str | None = None) -> Response:
         return self._send("PATCH", path, body=body, headers={"If-Match": etag} if etag else {})
 
     def delete(self, path: str) -> None:
@@ -129,7 +129,7 @@ class Client:
         body: object = None,
         content: Any = None,
         timeout: httpx.Timeout = _TIMEOUT,
-    ) -> Answer:
+    ) -> Response:
         headers = dict(headers or {})
         if path.startswith("/vnflcm/v2"):
             headers["Version"] = "2.0.0"
@@ -138,10 +138,10 @@ class Client:
                 method, path, params=query, headers=headers, json=body, content=content, timeout=timeout
             )
         if response.status_code == httpx.codes.NOT_MODIFIED:
-            return Answer(None, etag=response.headers.get("ETag"), unchanged=True)
+            return Response(None, etag=response.headers.get("ETag"), unchanged=True)
         if not response.is_success:
             raise self._error(response)
-        return Answer(
+        return Response(
             _document(response) if response.content else None,
             etag=response.headers.get("ETag"),
             location=response.headers.get("Location"),
@@ -157,7 +157,7 @@ class Client:
         except httpx.TransportError as error:
             if "CERTIFICATE_VERIFY_FAILED" in str(error):
                 raise NotReachable(
-                    f"The server at {self.url} is not believed ({error}). "
+                    f"The certificate of the server at {self.url} is not trusted ({error}). "
                     "Name the CA of its certificate with --ca-file or SLIPWAY_CA_FILE."
                 ) from None
             if self.url.startswith("https:") and not isinstance(error, httpx.ConnectError):
@@ -187,7 +187,7 @@ def _checked(url: str) -> str:
             return url.rstrip("/")
     except (ValueError, httpx.InvalidURL):
         pass
-    raise typer.BadParameter(f"{url!r} is no address such as http://127.0.0.1:9890.", param_hint="--url")
+    raise typer.BadParameter(f"{url!r} is not a URL such as http://127.0.0.1:9890.", param_hint="--url")
 
 
 def _document(response: httpx.Response) -> Any:

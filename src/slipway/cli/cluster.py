@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 import re
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from slipway.cli.begin import Name
 from slipway.cli.describe import addresses
 from slipway.cli.errors import CliError
 from slipway.cli.lookup import find_vnf
 from slipway.cli.output import Format
-from slipway.cli.paths import CLUSTERS, inside
+from slipway.cli.paths import CLUSTERS, item_path
 from slipway.cli.session import Session, command
+from slipway.cli.start_operation import Name
 from slipway.cli.vnf import app
+from slipway.model.access import DEFAULT_KUBE_TOKEN, LONGEST_KUBE_TOKEN
 
+MOST_HOURS = LONGEST_KUBE_TOKEN // timedelta(hours=1)
+DEFAULT_HOURS = DEFAULT_KUBE_TOKEN // timedelta(hours=1)
 _KNOWN_HOST = re.compile(r"[0-9A-Fa-f.:]+ [a-z0-9-]+ [A-Za-z0-9+/]+=*", re.ASCII)
 
 
@@ -28,20 +32,20 @@ def kubeconfig(
     to: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to write it; NAME.kubeconfig if unsaid, - for stdout.")
     ] = None,
-    hours: Annotated[int, typer.Option(min=1, max=168, help="How long it can be used.")] = 12,
+    hours: Annotated[int, typer.Option(min=1, max=MOST_HOURS, help="How long it can be used.")] = DEFAULT_HOURS,
 ) -> None:
     """Write a kubeconfig of the cluster, readable by you alone. It opens everything in the cluster, for some hours."""
     vnf = find_vnf(session.client, name).body
     lifetime = {"lifetime_seconds": str(hours * 3600)}
-    found = session.client.get(inside(CLUSTERS, vnf["id"], "kubeconfig"), lifetime).body
+    found = session.client.get(item_path(CLUSTERS, vnf["id"], "kubeconfig"), lifetime).body
     text, expires = found["kubeconfig"], found["expires"]
     if to == Path("-"):
         session.output.show({"kubeconfig": text, "expires": expires}, lambda: text.rstrip("\n"))
         return
     target = to or Path(f"{_file_name(vnf)}.kubeconfig")
     _write_private(target, text)
-    told = f"wrote {target}, valid until {expires}; try: kubectl --kubeconfig {target} get nodes"
-    session.output.show({"file": str(target), "expires": expires}, lambda: told)
+    line = f"wrote {target}, valid until {expires}; try: kubectl --kubeconfig {target} get nodes"
+    session.output.show({"file": str(target), "expires": expires}, lambda: line)
 
 
 @command(app, "ssh", example="slipway vnf ssh mycluster workerNode-1 -i ~/.ssh/id_ed25519 -- uptime")
@@ -59,7 +63,7 @@ def ssh(
 ) -> None:
     """Log in to a machine of the VNF with your own key or password; its host key is checked against the record.
 
-    With `-o json` or `-o yaml` nobody logs in: it tells where the machine is and its host key.
+    With `-o json` or `-o yaml` it does not log in, but prints the machine's address and host key.
     """
     vnf = find_vnf(session.client, name).body
     machine = _machine(vnf, node)
@@ -90,12 +94,12 @@ def _machine(vnf: dict[str, Any], node: str) -> dict[str, Any]:
 
 
 def _pinned(key: str | None, address: str) -> list[str]:
-    """Only the key in the record will do, where the VIM has told one. No file is left behind for it."""
+    """Accepts only the host key in the record, where the VIM reported one. No file is left behind."""
     if key is None:
         return []
     line = f"{address} {key}"
     if not _KNOWN_HOST.fullmatch(line):
-        raise CliError("The server tells a host key that can't be one.")
+        raise CliError("The host key from the server is not valid.")
     options = ("StrictHostKeyChecking=yes", "UserKnownHostsFile=/dev/null", f"KnownHostsCommand=/bin/echo {line}")
     return [word for option in options for word in ("-o", option)]
 

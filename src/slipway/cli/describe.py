@@ -22,19 +22,19 @@ def problems(
     vnf: Document, operations: list[Document], cluster: Document | None = None
 ) -> Iterator[tuple[str, list[str]]]:
     """Each with what can be done about it."""
-    for told in (cluster or {}).get("problems", ()):
-        yield told, _heal_of_node(vnf, cluster or {}, told)
+    for problem in (cluster or {}).get("problems", ()):
+        yield problem, _heal_of_node(vnf, cluster or {}, problem)
     for operation in operations:
         if operation["operationState"] == "FAILED_TEMP":
             detail = (operation.get("error") or {}).get("detail") or "the server does not say why."
-            yield f"{operation['operation']} stands in FAILED_TEMP: {detail}", cures(operation["id"])
+            yield f"{operation['operation']} is in FAILED_TEMP: {detail}", cures(operation["id"])
     info = vnf.get("instantiatedVnfInfo") or {}
     standing = {vnfc["id"] for vnfc in info.get("vnfcResourceInfo") or ()}
     name = quote(vnf.get("vnfInstanceName") or vnf["id"])
     for vnfc in info.get("vnfcInfo") or ():
         cure = [f"slipway vnf heal {name} --vnfc {quote(vnfc['id'])}"]
         if vnfc.get("vnfcResourceInfoId") not in standing:
-            yield f"VNFC {vnfc['id']} is missing: no machine stands for it.", cure
+            yield f"VNFC {vnfc['id']} is missing: it has no machine.", cure
         elif vnfc.get("vnfcState", "STARTED") != "STARTED":
             yield f"VNFC {vnfc['id']} is {vnfc['vnfcState']}.", cure
 
@@ -128,8 +128,8 @@ def _add_vnfcs(tree: Any, info: Document) -> None:
         branch = tree.add(text(f"{vdu}: {len(vnfcs)}", "bold"))
         for vnfc in vnfcs:
             name = (vnfc.get("metadata") or {}).get("name") or vnfc["id"]
-            places = "  ".join(addresses(vnfc))
-            leaf = branch.add(text(f"{name}  {places}"))
+            paths = "  ".join(addresses(vnfc))
+            leaf = branch.add(text(f"{name}  {paths}"))
             leaf.add(text(f"VNFC {ids.get(vnfc['id'], vnfc['id'])}", "dim"))
             for storage_id in vnfc.get("storageResourceIds") or ():
                 storage = storages.get(storage_id) or {}
@@ -137,9 +137,12 @@ def _add_vnfcs(tree: Any, info: Document) -> None:
 
 
 def addresses(vnfc: Document) -> list[str]:
-    return [
+    """Floating IPs first: who has them is reached by them."""
+    points = vnfc.get("vnfcCpInfo") or ()
+    floating = [ip for cp in points for ip in ((cp.get("metadata") or {}).get("floating") or {}).values()]
+    return floating + [
         address
-        for cp in vnfc.get("vnfcCpInfo") or ()
+        for cp in points
         for protocol in cp.get("cpProtocolInfo") or ()
         for ip in (protocol.get("ipOverEthernet") or {}).get("ipAddresses") or ()
         for address in ip.get("addresses") or ()

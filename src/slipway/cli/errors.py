@@ -37,7 +37,7 @@ class Refused(CliError):
         return self._problem
 
 
-class NotFound(CliError):
+class ItemNotFound(CliError):
     pass
 
 

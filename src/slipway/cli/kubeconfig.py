@@ -1,5 +1,5 @@
 """A context of a kubeconfig, as what a VIM wants to know. The files it names are read here, where they are; no program
-it names is run: the server could not, and nobody would renew what it printed.
+it names is run: the server could not, and what it printed would not be renewed.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class _Reader:
     def text(self, part: Document, name: str) -> str | None:
         value = part.get(name)
         if value is not None and not isinstance(value, str):
-            raise self.error(f"{name} is no text; put it in quotes")
+            raise self.error(f"{name} must be a string; put it in quotes")
         return value or None
 
     def error(self, what: str) -> CliError:

@@ -41,8 +41,8 @@ app.add_typer(vnf.app, name="vnf", help="VNF instances, and what is done with th
 app.add_typer(op.app, name="op", help="Lifecycle operations: watch, retry, roll back, fail, cancel.")
 app.add_typer(sim.app, name="sim", help="Faults of simulated VIMs.")
 app.add_typer(sandbox.app, name="sandbox", help="Machines on this machine: containers with systemd and SSH.")
-app.add_typer(token.app, name="token", help="Access tokens: who may come in, and what they may do.")
-app.add_typer(subscription.app, name="subscription", help="Who is told of what, and whether it arrives.")
+app.add_typer(token.app, name="token", help="Access tokens, their roles and projects.")
+app.add_typer(subscription.app, name="subscription", help="Subscriptions to changes, and their deliveries.")
 app.add_typer(server.secrets_app, name="secrets", help="Stored secrets.")
 
 

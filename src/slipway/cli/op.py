@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from slipway.cli.begin import Wait, follow
 from slipway.cli.lookup import find_vnf
 from slipway.cli.output import brief, facts, short_time, table
-from slipway.cli.paths import OPERATIONS, STEPS, WITH_ERRORS, equals, inside
+from slipway.cli.paths import OPERATIONS, STEPS, WITH_ERRORS, equals, item_path
 from slipway.cli.progress import watch
 from slipway.cli.session import Session, command
+from slipway.cli.start_operation import Wait, follow_operation
 from slipway.cli.step_view import steps_table
 
 app = typer.Typer(no_args_is_help=True)
@@ -38,14 +38,14 @@ def list_operations(
 @command(app, "show", example="slipway op show 5b2f1d3e-6c0b-4a57-9a53-1f6c0e5b7a10")
 def show(session: Session, operation: Id) -> None:
     """One operation: what was asked, how it stands, what it changed."""
-    found = session.client.get(inside(OPERATIONS, operation)).body
+    found = session.client.get(item_path(OPERATIONS, operation)).body
     session.output.show(found, lambda: _facts(found))
 
 
 @command(app, "steps", example="slipway op steps 5b2f1d3e-6c0b-4a57-9a53-1f6c0e5b7a10")
 def steps(session: Session, operation: Id) -> None:
     """The steps of an operation and how each went."""
-    journal = session.client.get(inside(STEPS, operation, "steps")).body
+    journal = session.client.get(item_path(STEPS, operation, "steps")).body
     session.output.show(journal, lambda: steps_table(journal["steps"]))
 
 
@@ -58,22 +58,22 @@ def wait_for(session: Session, operation: Id) -> int:
 @command(app, "retry", example="slipway op retry 5b2f1d3e-6c0b-4a57-9a53-1f6c0e5b7a10")
 def retry(session: Session, operation: Id, wait: Wait = True) -> int:
     """Go on from what failed."""
-    session.client.post(inside(OPERATIONS, operation, "retry"))
-    return follow(session, operation, wait=wait)
+    session.client.post(item_path(OPERATIONS, operation, "retry"))
+    return follow_operation(session, operation, wait=wait)
 
 
 @command(app, "rollback", example="slipway op rollback 5b2f1d3e-6c0b-4a57-9a53-1f6c0e5b7a10")
 def rollback(session: Session, operation: Id, wait: Wait = True) -> int:
     """Undo what was done, newest first. Exit code 0 once it is rolled back."""
-    session.client.post(inside(OPERATIONS, operation, "rollback"))
-    return follow(session, operation, wait=wait, wanted=frozenset({"ROLLED_BACK"}))
+    session.client.post(item_path(OPERATIONS, operation, "rollback"))
+    return follow_operation(session, operation, wait=wait, wanted=frozenset({"ROLLED_BACK"}))
 
 
 @command(app, "fail", example="slipway op fail 5b2f1d3e-6c0b-4a57-9a53-1f6c0e5b7a10")
 def fail(session: Session, operation: Id) -> None:
     """Give up on an operation and leave things as they are."""
-    session.client.post(inside(OPERATIONS, operation, "fail"))
-    found = session.client.get(inside(OPERATIONS, operation)).body
+    session.client.post(item_path(OPERATIONS, operation, "fail"))
+    found = session.client.get(item_path(OPERATIONS, operation)).body
     session.output.show(found, lambda: f"{found['operation']} {found['operationState']}.")
 
 
@@ -86,10 +86,10 @@ def cancel(
     ] = False,
     wait: Wait = True,
 ) -> int:
-    """Stop an operation. It then stands in FAILED_TEMP, or is rolled back if it had not begun. Exit code 0 if so."""
+    """Stop an operation. It then is in FAILED_TEMP, or is rolled back if it had not begun. Exit code 0 if so."""
     mode = "FORCEFUL" if forceful else "GRACEFUL"
-    session.client.post(inside(OPERATIONS, operation, "cancel"), {"cancelMode": mode})
-    return follow(session, operation, wait=wait, wanted=frozenset({"FAILED_TEMP", "ROLLED_BACK"}))
+    session.client.post(item_path(OPERATIONS, operation, "cancel"), {"cancelMode": mode})
+    return follow_operation(session, operation, wait=wait, wanted=frozenset({"FAILED_TEMP", "ROLLED_BACK"}))
 
 
 def _row(operation: dict[str, Any]) -> tuple[object, ...]:

@@ -1,17 +1,19 @@
-"""An entry of OpenStack's own `clouds.yaml`, as what a VIM wants to know."""
+"""An entry of OpenStack's own `clouds.yaml`, or its variables of an openrc file, as what a VIM wants to know.
+
+openstacksdk reads them, with profiles, regions and secrets beside, as OpenStack's own commands do.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from slipway.cli.errors import CliError
 
-FILE = "clouds.yaml"
-SECURE = "secure.yaml"
-PLACES = (Path("/etc/openstack"),)
+ENVIRONMENT = "envvars"  # what OpenStack's own commands call the cloud of the variables OS_...
 AUTH_TYPES = ("password", "v3password", "v3applicationcredential")
 
 _ACCESS = {
@@ -21,132 +23,100 @@ _ACCESS = {
     "user_domain_name": "userDomain",
     "user_domain_id": "userDomainId",
     "project_name": "project",
-    "tenant_name": "project",
     "project_id": "projectId",
-    "tenant_id": "projectId",
     "project_domain_name": "projectDomain",
     "project_domain_id": "projectDomainId",
     "application_credential_id": "applicationCredentialId",
     "application_credential_name": "applicationCredentialName",
     "application_credential_secret": "applicationCredentialSecret",
 }
+_DEFAULT_DOMAIN = ("default_domain_id", "default_domain")
 
 Document = dict[str, Any]
 
 
-def clouds_file(
-    given: Path | None, environment: Mapping[str, str], here: Path, places: Iterable[Path] = PLACES
-) -> Path:
-    """The file that was named, or the first of the usual ones that exists."""
-    named = given or (Path(text) if (text := environment.get("OS_CLIENT_CONFIG_FILE")) else None)
-    if named is not None:
-        return named
-    configuration = Path(environment.get("XDG_CONFIG_HOME") or Path(environment.get("HOME", "/")) / ".config")
-    usual = [here / FILE, configuration / "openstack" / FILE, *(place / FILE for place in places)]
-    for path in usual:
-        if path.is_file():
+def read_cloud(given: Path | None, cloud: str, read: Callable[[Path], Document]) -> tuple[Document, Document]:
+    """interfaceInfo and accessInfo of a cloud. `given`: the file, instead of the first of the usual ones there is."""
+    from openstack.config import OpenStackConfig, loader
+    from openstack.exceptions import SDKException
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a CA beside `verify: false`, and of old names
+        try:
+            if cloud == ENVIRONMENT and given is None:
+                known = OpenStackConfig(load_yaml_config=False)
+            else:
+                path = given or _usual_file(loader.CONFIG_FILES)
+                secure = [path.with_name("secure.yaml"), *map(Path, loader.SECURE_FILES)]
+                for file in (path, *(file for file in secure[:1] if file.is_file())):
+                    _check_quotes(read(file), cloud)
+                known = OpenStackConfig([str(path)], secure_files=[str(file) for file in secure], load_envvars=False)
+            if cloud not in known.get_cloud_names():
+                names = ", ".join(sorted(known.get_cloud_names())) or "none"
+                raise CliError(f"{known.config_filename or 'The environment'} has no cloud {cloud!r}; it has: {names}.")
+            found = known.get_one(cloud, validate=False)
+            entry = {**found.config, "auth": _auth(found.config)}
+            return _interface(cloud, entry, *found.get_requests_verify_args()), _access(cloud, entry)
+        except SDKException as error:
+            raise CliError(f"Cloud {cloud}: {error}") from None
+
+
+def _usual_file(usual: list[str]) -> Path:
+    named = os.environ.get("OS_CLIENT_CONFIG_FILE")
+    for path in map(Path, [named] if named else usual):
+        if path.is_file() or named:
             return path
-    raise CliError(
-        f"There is no {FILE}. It is looked for at: {', '.join(map(str, usual))}. Or name it by --clouds-file."
-    )
+    raise CliError(f"There is no clouds.yaml. It is looked for at: {', '.join(usual)}. Or name it by --clouds-file.")
 
 
-def read_cloud(path: Path, cloud: str, read: Callable[[Path], Document]) -> tuple[Document, Document]:
-    """interfaceInfo and accessInfo of a cloud, with the secrets that stand in a file beside it."""
-    entry = _entry(read(path), cloud, path)
-    beside = path.with_name(SECURE)
-    if beside.is_file():
-        entry = _merged(entry, _clouds(read(beside)).get(cloud))
-    return info_of(entry, cloud)
+def _check_quotes(document: Document, cloud: str) -> None:
+    """YAML takes a password of digits for a number, and loses its leading zeros."""
+    clouds = document.get("clouds")
+    entry = clouds.get(cloud) if isinstance(clouds, dict) else None
+    auth = entry.get("auth") if isinstance(entry, dict) else None
+    if not isinstance(auth, dict | None):
+        raise CliError(f"Cloud {cloud}: auth wants auth_url, username, password and project_name in it.")
+    for name, value in (auth or {}).items():
+        if value is not None and not isinstance(value, str):
+            raise CliError(f"Cloud {cloud}: auth.{name} must be a string; put it in quotes.")
 
 
-def info_of(entry: Document, cloud: str) -> tuple[Document, Document]:
-    auth = entry.get("auth")
-    if not isinstance(auth, dict):
-        raise CliError(f"Cloud {cloud} has no auth; it wants auth_url, username, password and project_name there.")
-    kind = entry.get("auth_type", AUTH_TYPES[0])
-    if kind not in AUTH_TYPES:
-        raise CliError(f"Cloud {cloud} logs in by auth_type {kind!r}; possible are: {', '.join(AUTH_TYPES)}.")
-    for name in ("cert", "key"):
-        if entry.get(name):
-            raise CliError(f"Cloud {cloud} shows a client certificate ({name}) to Keystone, which Slipway can't.")
-    access = {ours: value for name, ours in _ACCESS.items() if (value := _text(auth, name, f"{cloud}: auth.{name}"))}
-    for name, ours in _ACCESS.items():  # domains also stand outside of auth
-        if "domain" in name and (value := _text(entry, name, f"{cloud}: {name}")):
-            access.setdefault(ours, value)
-    if default := _text(auth, "default_domain", f"{cloud}: auth.default_domain"):
+def _auth(entry: Document) -> Document:
+    """What belongs into `auth` may stand beside it, and does in the environment."""
+    beside = {name: entry[name] for name in ("auth_url", *_ACCESS, *_DEFAULT_DOMAIN) if entry.get(name)}
+    return {**beside, **entry["auth"]}
+
+
+def _access(cloud: str, entry: Document) -> Document:
+    if (kind := entry["auth_type"]) not in AUTH_TYPES:
+        raise CliError(f"Cloud {cloud} has auth_type {kind!r}; it must be one of: {', '.join(AUTH_TYPES)}.")
+    auth = entry["auth"]
+    access = {ours: auth[name] for name, ours in _ACCESS.items() if auth.get(name)}
+    if default := next((auth[name] for name in _DEFAULT_DOMAIN if auth.get(name)), None):
         for of in ("user", "project"):
             if not {f"{of}Domain", f"{of}DomainId"} & access.keys():
                 access[f"{of}DomainId"] = default
-    access |= _place(entry, cloud)
-    return _interface(entry, auth, cloud), access
+    if region := entry.get("region_name"):
+        access["region"] = region
+    if (interface := entry.get("interface", "public")) != "public":
+        access["interface"] = interface
+    return access
 
 
-def _interface(entry: Document, auth: Document, cloud: str) -> Document:
-    url = _text(auth, "auth_url", f"{cloud}: auth.auth_url")
-    if not url:
-        raise CliError(f"Cloud {cloud} has no auth.auth_url: the URL of Keystone, such as https://host:5000/v3.")
-    found: Document = {"endpoint": url}
-    verify = entry.get("verify", True)
-    if not isinstance(verify, bool):
-        raise CliError(f"Cloud {cloud}: verify is true or false.")
-    if not verify or entry.get("insecure") is True:
-        found["skipCertificateVerification"] = True
-    elif ca := _text(entry, "cacert", f"{cloud}: cacert"):
-        found["ssl_ca_cert"] = _read_text(Path(ca).expanduser(), f"{cloud}: cacert")
-    return found
-
-
-def _place(entry: Document, cloud: str) -> Document:
-    """Of several regions none is chosen for anybody."""
-    found: Document = {}
-    region, regions = _text(entry, "region_name", f"{cloud}: region_name"), entry.get("regions")
-    if not region and isinstance(regions, list) and len(regions) == 1:
-        only = regions[0]
-        name = only.get("name") if isinstance(only, dict) else only
-        region = name if isinstance(name, str) else None
-    if region:
-        found["region"] = region
-    if interface := _text(entry, "interface", f"{cloud}: interface"):
-        found["interface"] = interface
-    return found
-
-
-def _entry(document: Document, cloud: str, path: Path) -> Document:
-    clouds = _clouds(document)
-    entry = clouds.get(cloud)
-    if not isinstance(entry, dict):
-        known = ", ".join(sorted(map(str, clouds))) or "none"
-        raise CliError(f"{path} has no cloud {cloud!r}; it has: {known}.")
-    if entry.get("profile") and not (entry.get("auth") or {}).get("auth_url"):
-        raise CliError(f"Cloud {cloud} refers to the profile {entry['profile']!r}; write its auth_url into {path}.")
-    return entry
-
-
-def _clouds(document: Document) -> Document:
-    clouds = document.get("clouds")
-    return clouds if isinstance(clouds, dict) else {}
-
-
-def _merged(base: Any, over: Any) -> Any:
-    if isinstance(base, dict) and isinstance(over, dict):
-        return {**base, **{key: _merged(base.get(key), value) for key, value in over.items()}}
-    return base if over is None else over
-
-
-def _text(part: Document, name: str, where: str) -> str | None:
-    """YAML takes a password of digits for a number, and loses its leading zeros."""
-    value = part.get(name)
-    if value is None or value == "":
-        return None
-    if not isinstance(value, str):
-        raise CliError(f"Cloud {where} is no text; put it in quotes.")
-    return value
+def _interface(cloud: str, entry: Document, verify: object, cert: object) -> Document:
+    if not (url := entry["auth"].get("auth_url")):
+        profile = f", nor does its profile {name!r} have one" if (name := entry.get("profile")) else ""
+        raise CliError(f"Cloud {cloud} has no auth.auth_url, such as https://host:5000/v3{profile}.")
+    if cert:
+        raise CliError(f"Cloud {cloud} shows a client certificate (cert) to Keystone, which Slipway can't.")
+    if isinstance(verify, str):
+        return {"endpoint": url, "ssl_ca_cert": _read_text(Path(verify), f"{cloud}: cacert or verify")}
+    return {"endpoint": url} | ({} if verify else {"skipCertificateVerification": True})
 
 
 def _read_text(path: Path, where: str) -> str:
     try:
         return path.read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
-        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "it is no PEM"
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "it is not PEM"
         raise CliError(f"Cloud {where}: {path} can't be read: {reason}.") from None

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
-from slipway.cli.assignments import assignments
+from slipway.cli.assignments import assignments, secrets
 from slipway.cli.errors import CliError, NotReachable, Refused
 from slipway.cli.lookup import NAMED, find_package
 from slipway.cli.output import Output, facts, short_time, table
-from slipway.cli.package_source import from_file, from_url
-from slipway.cli.paths import PACKAGES, inside
+from slipway.cli.paths import PACKAGE_WARNINGS, PACKAGES, item_path
 from slipway.cli.session import Session, command
+from slipway.model.package import PackageWarning
 
 if TYPE_CHECKING:
     from slipway.package.reader import Package
@@ -22,6 +24,7 @@ app = typer.Typer(no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(metavar="PACKAGE", help="Its id, its VNFD's id, or the name it was given.")]
 SHORTEST, LONGEST = 0.05, 1.0
+Upload = Callable[[Session, str], None]  # of the content, to the package at a path
 
 
 @command(
@@ -44,7 +47,7 @@ def build(
 
 @command(app, "check", example="slipway package check cluster.csar", local=True)
 def check(session: Session, file: Annotated[Path, typer.Argument(metavar="FILE", help="The CSAR to check.")]) -> None:
-    """Check a CSAR here as the server would: structure, digests, signature, VNFD."""
+    """Check a CSAR here as the server would: structure, digests, signature, VNFD. Warnings do not refuse it."""
     from slipway.package.reader import read_package
 
     _show_local(session.output, _local(lambda: read_package(file)))
@@ -69,7 +72,7 @@ def upload(
 ) -> None:
     """Create a package, upload its content and wait until it can be used. A refused one is removed again."""
     own = assignments(data, "--data") | ({"name": name} if name else {})
-    begin = from_file(what, user, password_file) if source is None else from_url(source, user, password_file)
+    send = _from_file(what, user, password_file) if source is None else _from_url(source, user, password_file)
     filled = what if source else None
     if filled and own:
         raise typer.BadParameter("the package is there already.", param_hint="--name" if name else "--data")
@@ -77,9 +80,9 @@ def upload(
         package = find_package(session.client, filled)
     else:
         package = session.client.post(PACKAGES, {"userDefinedData": own} if own else {}).body
-    path = inside(PACKAGES, package["id"])
+    path = item_path(PACKAGES, package["id"])
     try:
-        begin(session, path)
+        send(session, path)
         package = _onboarded(session, path)
     except (Refused, KeyboardInterrupt):
         if not filled:
@@ -88,7 +91,7 @@ def upload(
     except NotReachable:
         session.output.note(f"Look at it when the server is back: slipway package show {package['id']}")
         raise
-    session.output.show(package, lambda: _facts(package))
+    _show(session, package)
 
 
 @command(app, "list", example="slipway package list -o json")
@@ -103,8 +106,7 @@ def list_packages(session: Session) -> None:
 def show(session: Session, package: Name) -> None:
     """One package with all that is known about it."""
     found = find_package(session.client, package)
-    found = session.client.get(inside(PACKAGES, found["id"])).body
-    session.output.show(found, lambda: _facts(found))
+    _show(session, session.client.get(item_path(PACKAGES, found["id"])).body)
 
 
 @command(app, "enable", example="slipway package enable cluster")
@@ -123,7 +125,7 @@ def disable(session: Session, package: Name) -> None:
 def delete(session: Session, package: Name) -> None:
     """Remove a package that is disabled and not in use."""
     found = find_package(session.client, package)
-    session.client.delete(inside(PACKAGES, found["id"]))
+    session.client.delete(item_path(PACKAGES, found["id"]))
     session.output.show({"id": found["id"], "deleted": True}, lambda: f"Deleted package {found['id']}.")
 
 
@@ -136,7 +138,7 @@ def download(
     """Fetch a package's content."""
     found = find_package(session.client, package)
     target = to or Path(f"{found['id']}.csar")
-    size = session.client.download(inside(PACKAGES, found["id"], "package_content"), target)
+    size = session.client.download(item_path(PACKAGES, found["id"], "package_content"), target)
     session.output.show({"file": str(target), "size": size}, lambda: f"Wrote {target}, {size} bytes.")
 
 
@@ -149,7 +151,7 @@ def _onboarded(session: Session, path: str) -> dict[str, Any]:
             return package
         if failure := package.get("onboardingFailureDetails"):
             raise Refused({"status": 422, "detail": "The server does not say why."} | failure)
-        session.surroundings.sleep(pause)
+        session.environment.sleep(pause)
         pause = min(LONGEST, pause * 1.5)
 
 
@@ -163,7 +165,7 @@ def _remove_quietly(session: Session, path: str) -> None:
 
 def _set_state(session: Session, name: str, state: str) -> None:
     found = find_package(session.client, name)
-    answer = session.client.patch(inside(PACKAGES, found["id"]), {"operationalState": state}).body
+    answer = session.client.patch(item_path(PACKAGES, found["id"]), {"operationalState": state}).body
     session.output.show(answer or {"operationalState": state}, lambda: f"Package {found['id']} is {state}.")
 
 
@@ -179,7 +181,13 @@ def _row(package: dict[str, Any]) -> tuple[object, ...]:
     )
 
 
-def _facts(package: dict[str, Any]) -> Any:
+def _show(session: Session, package: dict[str, Any]) -> None:
+    """With what is contradictory in it, which the standard's record has no attribute for."""
+    warnings = session.client.get(item_path(PACKAGE_WARNINGS, package["id"], "warnings")).body
+    session.output.show(package | ({"warnings": warnings} if warnings else {}), lambda: _facts(package, warnings))
+
+
+def _facts(package: dict[str, Any], warnings: list[dict[str, Any]]) -> Any:
     product = (package.get("vnfProvider"), package.get("vnfProductName"), package.get("vnfSoftwareVersion"))
     failure = package.get("onboardingFailureDetails") or {}
     return facts(
@@ -195,8 +203,13 @@ def _facts(package: dict[str, Any]) -> Any:
             ("Images", ", ".join(sorted({str(image.get("name")) for image in package.get("softwareImages") or ()}))),
             ("Artifacts", len(package.get("additionalArtifacts") or ())),
             ("Created", short_time(package.get("createdAt"))),
+            *_warnings(msgspec.convert(warnings, tuple[PackageWarning, ...])),
         ]
     )
+
+
+def _warnings(warnings: tuple[PackageWarning, ...]) -> list[tuple[str, str]]:
+    return [("Warning", str(warning)) for warning in warnings]
 
 
 def _local(read: Any) -> Package:
@@ -222,6 +235,7 @@ def _show_local(output: Output, package: Package) -> None:
             name: {"levels": list(flavour.levels), "aspects": list(flavour.aspects), "vdus": list(flavour.vdus)}
             for name, flavour in descriptor.flavours.items()
         },
+        "warnings": msgspec.to_builtins(package.warnings),
     }
     product = f"{descriptor.provider} {descriptor.product_name} {descriptor.software_version}"
     flavours = [
@@ -230,4 +244,30 @@ def _show_local(output: Output, package: Package) -> None:
     ]
     lines = [("File", document["file"]), ("Product", product), ("VNFD", descriptor.vnfd_id), *flavours]
     lines += [("Checksum", package.checksum.hash), ("Signed", "yes" if package.signature else "no")]
+    lines += _warnings(package.warnings)
     output.show(document, lambda: facts(lines))
+
+
+def _from_file(file: str | None, user: str | None, password_file: Path | None) -> Upload:
+    for option, value in (("--user", user), ("--password-file", password_file)):
+        if value is not None:
+            raise typer.BadParameter("it goes with --from.", param_hint=option)
+    if file is None or not Path(file).is_file():
+        problem = f"there is no file {file}." if file else "name the CSAR, or where it is with --from."
+        raise typer.BadParameter(problem, param_hint="FILE")
+    return lambda session, path: session.client.upload(f"{path}/package_content", Path(file))
+
+
+def _from_url(url: str, user: str | None, password_file: Path | None) -> Upload:
+    if password_file and not user:
+        raise typer.BadParameter("it goes with --user.", param_hint="--password-file")
+    body = {"addressInformation": url} | ({"userName": user} if user else {})
+    if password_file:
+        given = "-" if str(password_file) == "-" else f"@{password_file}"
+        body |= secrets([f"password={given}"], "--password-file")[0]
+
+    def upload_from_uri(session: Session, path: str) -> None:
+        session.client.post(f"{path}/package_content/upload_from_uri", body)
+        session.output.note("The server fetches it.")
+
+    return upload_from_uri

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlsplit
 PACKAGES = "/vnfpkgm/v1/vnf_packages"
 INSTANCES = "/vnflcm/v2/vnf_instances"
 OPERATIONS = "/vnflcm/v2/vnf_lcm_op_occs"
+PACKAGE_WARNINGS = "/slipway/v1/vnf_packages"
 VIMS = "/slipway/v1/vims"
 PLANS = "/slipway/v1/plans"
 STEPS = "/slipway/v1/operations"
@@ -19,7 +20,7 @@ TOKENS = "/slipway/v1/tokens"
 WITH_ERRORS = {"exclude_fields": "operationParams,resourceChanges,changedInfo"}
 
 
-def inside(collection: str, name: str, *more: str) -> str:
+def item_path(collection: str, name: str, *more: str) -> str:
     """The path of a member; its name may hold anything."""
     return "/".join((collection, *(quote(part, safe="") for part in (name, *more))))
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slipway.cli.errors import CliError, NotFound
+from slipway.cli.errors import CliError, ItemNotFound
 from slipway.cli.output import table
 from slipway.cli.paths import INSTANCES
 from slipway.cli.session import Session, command
 
 if TYPE_CHECKING:
     from slipway.model.machine import FoundMachine
+    from slipway.vim.sandbox.engine_operations import EngineOperations
     from slipway.vim.sandbox.engines import Engines
-    from slipway.vim.sandbox.hands import Hands
     from slipway.vim.sandbox.inventory import Holdings
 
 app = typer.Typer(no_args_is_help=True)
@@ -89,7 +89,7 @@ def build(
     import time
 
     from slipway.vim.sandbox.connection import LOCAL
-    from slipway.vim.sandbox.image.library import ensure_image, ensure_kubernetes
+    from slipway.vim.sandbox.image.engine_images import ensure_image, ensure_kubernetes
 
     begun = time.monotonic()
 
@@ -101,14 +101,14 @@ def build(
         raise CliError("--kubernetes is about the image `kubernetes`, which is not named.")
     engines = _engines(data_dir)
     try:
-        hands = engines.hands(LOCAL)
+        operations = engines.operations(LOCAL)
         for name in wanted:
             if name is ImageName.MACHINE:
-                done = ensure_image(hands.engine, engines.places, hands.locks, say, anew=anew)
+                done = ensure_image(operations.engine, engines.paths, operations.locks, say, anew=anew)
             else:
                 source = None if site == "none" else site
                 done = ensure_kubernetes(
-                    hands.engine, engines.places, hands.locks, say, kubernetes or (), anew=anew, site=source
+                    operations.engine, engines.paths, operations.locks, say, kubernetes or (), anew=anew, site=source
                 )
             say(f"the {name} image is " + ("ready" if done else "there already; --anew makes it again"))
     finally:
@@ -118,8 +118,8 @@ def build(
 @command(app, "ls", example="slipway sandbox ls", local=True)
 def ls(session: Session, data_dir: DataDir = None) -> None:
     """List the machines, whichever instance they belong to."""
-    with _Open(data_dir) as hands:
-        found = _everything(hands)
+    with _Open(data_dir) as operations:
+        found = _everything(operations)
     machines = [(instance, one) for instance, holdings in found.items() for one in holdings.machines]
     documents = [
         {
@@ -158,14 +158,14 @@ def ssh(
 ) -> None:
     """Log in to a machine as the user slipway, its host key checked."""
     engines = _engines(data_dir)
-    with _Open(data_dir) as hands:
-        machine = _machine(_everything(hands), name)
-        address = _reachable(hands, machine)
-    known = engines.places.runtime / "known_hosts" / machine.resource_id[:12]
+    with _Open(data_dir) as operations:
+        machine = _machine(_everything(operations), name)
+        address = _reachable(operations, machine)
+    known = engines.paths.runtime / "known_hosts" / machine.resource_id[:12]
     known.parent.mkdir(parents=True, exist_ok=True)
     known.write_text(f"{address} {machine.host_key}\n")
     options = {"UserKnownHostsFile": str(known), "StrictHostKeyChecking": "yes", "LogLevel": "ERROR"}
-    arguments = ["ssh", "-i", str(engines.places.key)]
+    arguments = ["ssh", "-i", str(engines.paths.key)]
     for option, value in options.items():
         arguments += ["-o", f"{option}={value}"]
     try:
@@ -182,12 +182,14 @@ def logs(
     data_dir: DataDir = None,
 ) -> None:
     """Print a machine's journal; what the engine has kept of it when it doesn't run."""
-    with _Open(data_dir) as hands:
-        machine = _machine(_everything(hands), name)
+    with _Open(data_dir) as operations:
+        machine = _machine(_everything(operations), name)
         if machine.ready:
-            _, said = hands.engine.execute(machine.resource_id, ["journalctl", "--no-pager", "--lines", str(lines)])
+            _, said = operations.engine.execute(
+                machine.resource_id, ["journalctl", "--no-pager", "--lines", str(lines)]
+            )
         else:
-            said = hands.engine.logs(machine.resource_id, lines)
+            said = operations.engine.logs(machine.resource_id, lines)
     for line in said.splitlines():
         session.output.say(line)
 
@@ -195,9 +197,9 @@ def logs(
 @command(app, "kill", example="slipway sandbox kill workerNode-1", local=True)
 def kill(session: Session, name: Name, data_dir: DataDir = None) -> None:
     """Cut a machine's power, to see what happens. A heal makes it anew."""
-    with _Open(data_dir) as hands:
-        machine = _machine(_everything(hands), name)
-        hands.engine.kill(machine.resource_id)
+    with _Open(data_dir) as operations:
+        machine = _machine(_everything(operations), name)
+        operations.engine.kill(machine.resource_id)
     session.output.show({"name": machine.name, "id": machine.id}, lambda: f"{machine.name} has no power any more.")
 
 
@@ -210,8 +212,8 @@ def prune(
     """Remove machines, networks, ports and volumes of instances that the server does not know."""
     from slipway.vim.sandbox.inventory import remove, remove_outside
 
-    with _Open(session.server.data_dir) as hands:
-        found = _everything(hands)
+    with _Open(session.server.data_dir) as operations:
+        found = _everything(operations)
         known = set() if everything else {str(one["id"]) for one in session.client.pages(INSTANCES)}
         orphans = {instance: holdings for instance, holdings in found.items() if instance not in known}
         for instance, holdings in orphans.items():
@@ -219,11 +221,11 @@ def prune(
         if orphans and not yes:
             typer.confirm(f"Remove what {len(orphans)} instances left?", abort=True, err=True)
         for instance, holdings in orphans.items():
-            remove(hands, instance, holdings)
+            remove(operations, instance, holdings)
         if everything:
-            remove_outside(hands)
+            remove_outside(operations)
     gone: dict[str, Any] = {instance: holdings.names() for instance, holdings in orphans.items()}
-    said = f"Removed what {len(gone)} instances left." if gone else "There is nothing that nobody owns."
+    said = f"Removed what {len(gone)} instances left." if gone else "There is nothing without an owner."
     session.output.show(gone, lambda: said)
 
 
@@ -234,8 +236,8 @@ def stop(session: Session, data_dir: DataDir = None) -> None:
     if engines.service.process() is None:
         session.output.say("Slipway has no engine running.")
         return
-    with _Open(data_dir) as hands:
-        if held := sum(len(holdings.machines) for holdings in _everything(hands).values()):
+    with _Open(data_dir) as operations:
+        if held := sum(len(holdings.machines) for holdings in _everything(operations).values()):
             raise CliError(
                 f"The engine holds {held} machines. Terminate their instances, or: slipway sandbox prune --all"
             )
@@ -246,47 +248,47 @@ def stop(session: Session, data_dir: DataDir = None) -> None:
 def _engines(data_dir: Path | None) -> Engines:
     from slipway.settings import load_settings
     from slipway.vim.sandbox.engines import Engines
-    from slipway.vim.sandbox.places import Places, default_cache
+    from slipway.vim.sandbox.paths import SandboxPaths, default_cache
 
     settings = load_settings(overrides={"data_dir": data_dir})
-    return Engines(Places(settings.sandbox_path, default_cache()))
+    return Engines(SandboxPaths(settings.sandbox_path, default_cache()))
 
 
 class _Open:
-    """The hands on this sandbox's engine, closed in the end."""
+    """The operations on this sandbox's engine, closed in the end."""
 
     def __init__(self, data_dir: Path | None) -> None:
         self._engines = _engines(data_dir)
 
-    def __enter__(self) -> Hands:
+    def __enter__(self) -> EngineOperations:
         from slipway.vim.sandbox.connection import LOCAL
 
-        return self._engines.hands(LOCAL)
+        return self._engines.operations(LOCAL)
 
     def __exit__(self, *_: object) -> None:
         self._engines.close()
 
 
-def _everything(hands: Hands) -> dict[str, Holdings]:
+def _everything(operations: EngineOperations) -> dict[str, Holdings]:
     from slipway.vim.sandbox.inventory import everything
 
-    return everything(hands)
+    return everything(operations)
 
 
 def _machine(found: dict[str, Holdings], name: str) -> FoundMachine:
     machines = [one for holdings in found.values() for one in holdings.machines if name in (one.name, one.id)]
     if not machines:
-        raise NotFound(f"There is no machine {name!r}. `slipway sandbox ls` shows what there is.")
+        raise ItemNotFound(f"There is no machine {name!r}. `slipway sandbox ls` shows what there is.")
     if len(machines) > 1:
         ids = ", ".join(one.id for one in machines)
-        raise NotFound(f"{len(machines)} machines have the name {name!r}: {ids}. Name one by its id.")
+        raise ItemNotFound(f"{len(machines)} machines have the name {name!r}: {ids}. Name one by its id.")
     return machines[0]
 
 
-def _reachable(hands: Hands, machine: FoundMachine) -> str:
+def _reachable(operations: EngineOperations, machine: FoundMachine) -> str:
     from slipway.vim.sandbox.readiness import reachable
 
-    address = reachable(hands, machine)
+    address = reachable(operations, machine)
     if address is None:
         raise CliError(f"No address of {machine.name} can be reached from here: its networks have ranges of others.")
     return address

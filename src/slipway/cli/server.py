@@ -10,7 +10,7 @@ import typer
 from slipway.cli.session import Session, command
 
 if TYPE_CHECKING:
-    from slipway.app import Role
+    from slipway.app import ProcessRole
 
 secrets_app = typer.Typer(no_args_is_help=True)
 
@@ -90,7 +90,7 @@ def _auth(no_auth: bool) -> bool | None:
     return False if no_auth else None
 
 
-def _serve(role: Role, config: Path | None, **overrides: object) -> None:
+def _serve(role: ProcessRole, config: Path | None, **overrides: object) -> None:
     from slipway.serving import serve
     from slipway.settings import load_settings
 

@@ -34,8 +34,8 @@ DEFAULT_URL = "http://127.0.0.1:9890"
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What a test replaces."""
+class Environment:
+    """What tests replace: the network and time."""
 
     transport: httpx.BaseTransport | None = None
     sleep: Callable[[float], None] = time.sleep
@@ -43,7 +43,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class Server:
+class ServerAddress:
     """Where the server is and what may be said to it, as the command line and the environment name it."""
 
     url: str = DEFAULT_URL
@@ -54,12 +54,10 @@ class Server:
     client_key: Path | None = None
 
     def tls(self) -> ssl.SSLContext | None:
-        """None: nothing was said, and httpx knows whom to trust."""
+        """None: no option was given, and httpx uses its own."""
         if not self.url.startswith("https:") or not (self.ca_file or self.client_cert or self.client_key):
             return None
-        from slipway.cli.tls import client_tls
-
-        return client_tls(self.ca_file, self.client_cert, self.client_key)
+        return _client_tls(self.ca_file, self.client_cert, self.client_key)
 
     def token(self) -> str | None:
         """The token named; or, for a server on this machine, the one it has written down itself.
@@ -77,6 +75,30 @@ class Server:
         return _read_token(made) if (self.data_dir or is_local(self.url)) and made.exists() else None
 
 
+def _client_tls(ca: Path | None, certificate: Path | None, key: Path | None) -> ssl.SSLContext:
+    """Without a CA the server's certificate must be signed by one that this machine trusts."""
+    import ssl
+
+    if key and not certificate:
+        raise CliError("--client-key goes with --client-cert; name that, too.")
+    for option, path in (("--ca-file", ca), ("--client-cert", certificate), ("--client-key", key)):
+        if path is not None and not path.is_file():
+            raise CliError(f"{option}: there is no file {path}.")
+    try:
+        context = ssl.create_default_context(cafile=ca)
+    except (ssl.SSLError, OSError):
+        raise CliError(f"--ca-file: {ca} holds no certificate; give the CA as PEM.") from None
+    if certificate:
+        try:
+            context.load_cert_chain(certificate, key)
+        except (ssl.SSLError, OSError) as error:
+            reason = getattr(error, "reason", None) or error
+            raise CliError(
+                f"--client-cert {certificate} does not go with its key ({reason}); give both as PEM."
+            ) from None
+    return context
+
+
 def _read_token(path: Path) -> str:
     try:
         return path.read_text().strip()
@@ -86,15 +108,15 @@ def _read_token(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Session:
-    server: Server
+    server: ServerAddress
     output: Output
-    surroundings: Surroundings = field(default_factory=Surroundings)
+    environment: Environment = field(default_factory=Environment)
 
     @cached_property
     def client(self) -> Client:
         from slipway.cli.client import Client
 
-        return Client(self.server.url, self.server.token(), self.surroundings.transport, self.server.tls())
+        return Client(self.server.url, self.server.token(), self.environment.transport, self.server.tls())
 
     def close(self) -> None:
         if "client" in self.__dict__:
@@ -167,9 +189,9 @@ def command(
     def register(body: Body[P]) -> Body[P]:
         def run(ctx: typer.Context, **given: Any) -> None:
             output = Output(given.pop("output_format", Format.TABLE))
-            server = Server() if local else Server(**{one.name: given.pop(one.name) for one in _SERVER})
-            surroundings = ctx.obj if isinstance(ctx.obj, Surroundings) else Surroundings()
-            _run(body, Session(server, output, surroundings), given)
+            server = ServerAddress() if local else ServerAddress(**{one.name: given.pop(one.name) for one in _SERVER})
+            environment = ctx.obj if isinstance(ctx.obj, Environment) else Environment()
+            _run(body, Session(server, output, environment), given)
 
         own = list(inspect.signature(body, eval_str=True).parameters.values())[1:]
         context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)

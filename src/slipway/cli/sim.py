@@ -9,7 +9,7 @@ import typer
 
 from slipway.cli.assignments import FILE_HINT, assignments, read_document
 from slipway.cli.output import table
-from slipway.cli.paths import VIMS, inside
+from slipway.cli.paths import VIMS, item_path
 from slipway.cli.session import Session, command
 
 app = typer.Typer(no_args_is_help=True)
@@ -44,7 +44,7 @@ def rules(
     """Show the rules for faults of a simulated VIM, or change them."""
     if sum(map(bool, (replace, add, clear))) > 1:
         raise typer.BadParameter("one of these at a time.", param_hint="--set / --add / --clear")
-    path = inside(VIMS, vim, "rules")
+    path = item_path(VIMS, vim, "rules")
     if clear:
         session.client.delete(path)
     elif replace:

@@ -45,6 +45,8 @@ def line(step: dict[str, Any], seconds: float | None = None) -> str:
     seconds = step.get("durationSeconds") if seconds is None else seconds
     if seconds is not None:
         parts.append(f"{seconds:.1f} s")
+    if step.get("progress"):
+        parts.append(clean(step["progress"]))
     if (step.get("attempt") or 0) > 1:
         parts.append(f"attempt {step['attempt']}")
     if step["state"].startswith("UND"):
@@ -55,7 +57,7 @@ def line(step: dict[str, Any], seconds: float | None = None) -> str:
 
 
 def steps_table(steps: list[dict[str, Any]]) -> RenderableType:
-    columns = {"STEP": "", "STATE": "", "NODE": "", "ATTEMPT": "", "SECONDS": "", "ERROR": "red"}
+    columns = {"STEP": "", "STATE": "", "NODES": "", "ATTEMPT": "", "SECONDS": "", "ERROR": "red"}
     return table(columns, (_row(step) for step in steps))
 
 
@@ -65,7 +67,7 @@ def _row(step: dict[str, Any]) -> tuple[object, ...]:
     return (
         f"{mark} {step['id']}",
         step["state"],
-        step.get("node"),
+        brief(", ".join(step.get("nodes", ()))),
         step.get("attempt"),
         None if seconds is None else f"{seconds:.1f}",
         brief(step.get("error")),

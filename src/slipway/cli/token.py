@@ -1,4 +1,4 @@
-"""`slipway token`: who else may come in, and what they may do."""
+"""`slipway token`: access tokens, their roles and projects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from slipway.cli.output import short_time, table
-from slipway.cli.paths import TOKENS, inside
+from slipway.cli.paths import TOKENS, item_path
 from slipway.cli.session import Session, command
 
 app = typer.Typer(no_args_is_help=True)
@@ -35,7 +35,7 @@ def add(
         str | None, typer.Option(help="The one project whose things it sees and makes; all projects if unsaid.")
     ] = None,
 ) -> None:
-    """Give somebody access. The token is printed once, and never again."""
+    """Make a token for a person or a program. It is printed once, and never again."""
     body = {"name": name, "role": role.value} | ({"project": project} if project else {})
     made = session.client.post(TOKENS, body).body
     session.output.show(made, lambda: str(made["token"]))
@@ -60,7 +60,7 @@ def remove(
     session: Session, name: Annotated[str, typer.Argument(metavar="NAME", help="The token's name or id.")]
 ) -> None:
     """Take a token back. Who sends it is refused from now on; by other API processes after some seconds."""
-    session.client.delete(inside(TOKENS, name))
+    session.client.delete(item_path(TOKENS, name))
     session.output.show({"name": name, "deleted": True}, lambda: f"Removed token {name}.")
 
 

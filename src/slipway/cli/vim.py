@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +9,7 @@ import typer
 
 from slipway.cli.assignments import FILE_HINT, read_mapping, secrets
 from slipway.cli.output import facts, short_time, table
-from slipway.cli.paths import VIMS, inside
+from slipway.cli.paths import VIMS, item_path
 from slipway.cli.session import Session, command
 from slipway.cli.sim import parse_rule
 from slipway.model.vim import SHORT_TYPES
@@ -33,7 +32,11 @@ def add(
         ),
     ] = None,
     os_cloud: Annotated[
-        str | None, typer.Option(metavar="CLOUD", help="An OpenStack, as this entry of a clouds.yaml has it.")
+        str | None,
+        typer.Option(
+            metavar="CLOUD",
+            help="An OpenStack, as this entry of a clouds.yaml has it, or `envvars`.",
+        ),
     ] = None,
     clouds_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The clouds.yaml, if it is at none of its usual places.")
@@ -93,7 +96,7 @@ def add(
     }
     vim = session.client.post(VIMS, {key: value for key, value in body.items() if value}).body
     if rules:
-        session.client.put(inside(VIMS, vim["id"], "rules"), rules)
+        session.client.put(item_path(VIMS, vim["id"], "rules"), rules)
     session.output.show(vim, lambda: _facts(vim))
 
 
@@ -108,14 +111,14 @@ def list_vims(session: Session) -> None:
 @command(app, "show", example="slipway vim show lab")
 def show(session: Session, vim: Name) -> None:
     """One VIM. Its secrets are never shown."""
-    found = session.client.get(inside(VIMS, vim)).body
+    found = session.client.get(item_path(VIMS, vim)).body
     session.output.show(found, lambda: _facts(found))
 
 
 @command(app, "check", example="slipway vim check lab")
 def check(session: Session, vim: Name) -> int:
     """Log in to a VIM and say whether it can be used. Exit code 0 if so."""
-    found = session.client.post(inside(VIMS, vim, "check")).body
+    found = session.client.post(item_path(VIMS, vim, "check")).body
     fault = f" ({found['fault']})" if found.get("fault") else ""
     verdict = "can be used" if found["ok"] else f"can't be used{fault}"
     detail = f" {found['detail']}" if found.get("detail") else ""
@@ -126,14 +129,14 @@ def check(session: Session, vim: Name) -> int:
 @command(app, "remove", example="slipway vim remove lab")
 def remove(session: Session, vim: Name) -> None:
     """Forget a VIM that no VNF is on."""
-    session.client.delete(inside(VIMS, vim))
+    session.client.delete(item_path(VIMS, vim))
     session.output.show({"name": vim, "deleted": True}, lambda: f"Removed VIM {vim}.")
 
 
 @command(app, "set-default", example="slipway vim set-default lab")
 def set_default(session: Session, vim: Name) -> None:
     """Use this VIM for requests that name none."""
-    answer = session.client.patch(inside(VIMS, vim), {"isDefault": True}).body
+    answer = session.client.patch(item_path(VIMS, vim), {"isDefault": True}).body
     session.output.show(answer or {"name": vim, "isDefault": True}, lambda: f"VIM {vim} is the default.")
 
 
@@ -146,14 +149,13 @@ def _found(
     if (clouds and not cloud) or (context and not kubeconfig):
         missing = "--os-cloud" if clouds and not cloud else "--kubeconfig"
         raise typer.BadParameter(f"it goes with {missing}.", param_hint="--clouds-file" if clouds else "--context")
-    told = "openstack" if cloud else "kubernetes" if kubeconfig else None
-    if told and kind not in (None, told, SHORT_TYPES[told]):
-        raise typer.BadParameter(f"what the file describes is of type {told}.", param_hint="--type")
+    described = "openstack" if cloud else "kubernetes" if kubeconfig else None
+    if described and kind not in (None, described, SHORT_TYPES[described]):
+        raise typer.BadParameter(f"what the file describes is of type {described}.", param_hint="--type")
     if cloud:
-        from slipway.cli.os_cloud import clouds_file, read_cloud
+        from slipway.cli.os_cloud import read_cloud
 
-        path = clouds_file(clouds, os.environ, Path.cwd())
-        return "openstack", *read_cloud(path, cloud, lambda file: read_mapping(file, "--clouds-file"))
+        return "openstack", *read_cloud(clouds, cloud, lambda file: read_mapping(file, "--clouds-file"))
     if kubeconfig:
         from slipway.cli.kubeconfig import read_kubeconfig
 
@@ -165,8 +167,8 @@ def _found(
 
 def _access(session: Session, given: list[str] | None, file: Path | None) -> dict[str, Any]:
     """The file, then single values over it."""
-    values, in_clear = secrets(given, "--access")
-    for key in in_clear:
+    values, resolve_connection = secrets(given, "--access")
+    for key in resolve_connection:
         session.output.note(f"Warning: others on this machine may have read {key}; better {key}=@FILE or {key}=-.")
     return (read_mapping(file, "--access-file") if file else {}) | values
 

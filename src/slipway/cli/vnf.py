@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import typer
 
 from slipway.cli.assignments import assignments
-from slipway.cli.begin import Name
 from slipway.cli.describe import view
 from slipway.cli.errors import CliError
 from slipway.cli.lookup import find_package, find_vnf
 from slipway.cli.output import facts, table
-from slipway.cli.paths import CLUSTERS, INSTANCES, OPERATIONS, WITH_ERRORS, equals, inside
+from slipway.cli.paths import CLUSTERS, INSTANCES, OPERATIONS, WITH_ERRORS, equals, item_path
 from slipway.cli.session import Session, command
+from slipway.cli.start_operation import Name
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -79,14 +79,14 @@ def describe(session: Session, name: Name) -> None:
 def delete(session: Session, name: Name) -> None:
     """Remove a VNF's record, once it is terminated."""
     vnf = find_vnf(session.client, name).body
-    session.client.delete(inside(INSTANCES, vnf["id"]))
+    session.client.delete(item_path(INSTANCES, vnf["id"]))
     session.output.show({"id": vnf["id"], "deleted": True}, lambda: f"Deleted VNF {name} ({vnf['id']}).")
 
 
 def _cluster(session: Session, vnf: dict[str, Any]) -> dict[str, Any]:
     """How the cluster does that this VNF is: asked now, so it may take a few seconds."""
     try:
-        found: dict[str, Any] = session.client.get(inside(CLUSTERS, vnf["id"])).body
+        found: dict[str, Any] = session.client.get(item_path(CLUSTERS, vnf["id"])).body
     except CliError as error:
         return {"problems": [str(error)], "nodes": []}
     return found

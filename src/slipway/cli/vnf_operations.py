@@ -1,4 +1,4 @@
-"""`slipway vnf instantiate|scale|heal|...`: from options to the standard's request, then to begin.py."""
+"""`slipway vnf instantiate|scale|heal|...`: from options to the standard's request, then to start_operation.py."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from slipway.cli.assignments import FILE_HINT, assignments, read_mapping, texts
-from slipway.cli.begin import Name, Params, Plan, Wait, begin, follow, vnfc_ids
 from slipway.cli.lookup import find_vnf
-from slipway.cli.paths import INSTANCES, inside
+from slipway.cli.paths import INSTANCES, item_path
 from slipway.cli.session import Session, command
+from slipway.cli.start_operation import Name, Params, Plan, Wait, follow_operation, start_operation, vnfc_ids
 from slipway.cli.vnf import app, vnfd_of
 
 ParamsFile = Annotated[
@@ -48,7 +48,7 @@ def instantiate(
     if vim:
         body["vimConnectionInfo"] = {"vim": {"vimId": vim}}
     _add_params(body, param, params)
-    return begin(session, find_vnf(session.client, name).body, "instantiate", body, plan=plan, wait=wait)
+    return start_operation(session, find_vnf(session.client, name).body, "instantiate", body, plan=plan, wait=wait)
 
 
 @command(app, "terminate", example="slipway vnf terminate mycluster --graceful --timeout 60")
@@ -71,7 +71,7 @@ def terminate(
     if timeout is not None:
         body["gracefulTerminationTimeout"] = timeout
     _add_params(body, param)
-    return begin(session, find_vnf(session.client, name).body, "terminate", body, plan=plan, wait=wait)
+    return start_operation(session, find_vnf(session.client, name).body, "terminate", body, plan=plan, wait=wait)
 
 
 @command(app, "scale", example="slipway vnf scale mycluster --aspect workers --out --steps 2")
@@ -92,7 +92,7 @@ def scale(
         "numberOfSteps": steps,
     }
     _add_params(body, param)
-    return begin(session, find_vnf(session.client, name).body, "scale", body, plan=plan, wait=wait)
+    return start_operation(session, find_vnf(session.client, name).body, "scale", body, plan=plan, wait=wait)
 
 
 @command(app, "heal", example="slipway vnf heal mycluster --vnfc workerNode-1 --cause 'disk failed'")
@@ -121,7 +121,7 @@ def heal(
     _add_params(body, param)
     if all_resources:
         body.setdefault("additionalParams", {})["all"] = True
-    return begin(session, vnf, "heal", body, plan=plan, wait=wait)
+    return start_operation(session, vnf, "heal", body, plan=plan, wait=wait)
 
 
 @command(app, "change-ext-conn", example="slipway vnf change-ext-conn mycluster --network workerNode_CP2=net-b --plan")
@@ -143,7 +143,7 @@ def change_ext_conn(
     vnf = find_vnf(session.client, name).body
     body = read_mapping(request, "--request") if request else {"extVirtualLinks": _links(vnf, network)}
     _add_params(body, param)
-    return begin(session, vnf, "change_ext_conn", body, plan=plan, wait=wait)
+    return start_operation(session, vnf, "change_ext_conn", body, plan=plan, wait=wait)
 
 
 @command(app, "change-package", example="slipway vnf change-package mycluster --package cluster-2 --plan")
@@ -156,11 +156,11 @@ def change_package(
     plan: Plan = False,
     wait: Wait = True,
 ) -> int:
-    """Bring a VNF to another package of the same product. A cluster gets that package's Kubernetes, node by node."""
+    """Bring a VNF to another package of the same product, VNFC by VNFC. A cluster gets that package's Kubernetes."""
     vnf = find_vnf(session.client, name).body
     body: dict[str, Any] = {"vnfdId": vnfd_of(session, package)}
     _add_params(body, param, params)
-    return begin(session, vnf, "change_vnfpkg", body, plan=plan, wait=wait)
+    return start_operation(session, vnf, "change_vnfpkg", body, plan=plan, wait=wait)
 
 
 @command(app, "modify", example="slipway vnf modify mycluster --description 'the test cluster' --metadata team=core")
@@ -178,7 +178,7 @@ def modify(
     ] = None,
     wait: Wait = True,
 ) -> int:
-    """Change a VNF's record, unless somebody else changed it meanwhile."""
+    """Change a VNF's record, unless it was changed meanwhile."""
     body: dict[str, Any] = {}
     if new_name is not None:
         body["vnfInstanceName"] = new_name
@@ -191,8 +191,8 @@ def modify(
     if not body:
         raise typer.BadParameter("say what to change: --name, --description, --metadata or --property.")
     vnf = find_vnf(session.client, name)
-    answer = session.client.patch(inside(INSTANCES, vnf.body["id"]), body, etag=vnf.etag)
-    return follow(session, answer.made, wait=wait)
+    answer = session.client.patch(item_path(INSTANCES, vnf.body["id"]), body, etag=vnf.etag)
+    return follow_operation(session, answer.made, wait=wait)
 
 
 def _links(vnf: dict[str, Any], networks: list[str] | None) -> list[dict[str, Any]]:

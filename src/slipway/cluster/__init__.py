@@ -1,1 +1,1 @@
-"""What a Kubernetes cluster is made of. Decisions and documents here are pure; hands come in files of their own."""
+"""Kubernetes clusters as VNFs: parameters, checks and plans, all pure; steps/ has the actions that do the work."""

@@ -1,4 +1,4 @@
-"""Whether a cluster can be built as asked: the parameters against the flavour, and against the networks known.
+"""Whether a cluster can be built as asked: parameters against the flavour, the known networks and the package's files.
 
 Everything that can be known before anything is made is refused here, all of it in one answer.
 """
@@ -6,36 +6,55 @@ Everything that can be known before anything is made is refused here, all of it 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Collection, Iterator
 
 import msgspec
 
 from slipway.cluster.networks import ClusterNetworks, chosen_networks, network_problems, vip_problem
-from slipway.cluster.node_parameters import NodeParameters
-from slipway.cluster.parameters import PATH, ClusterParameters
-from slipway.cluster.reading import Problems, Refusal
-from slipway.cluster.roles import NoRole, Role, role_of, unknown
+from slipway.cluster.parameters import (
+    BUILT_IN_CNIS,
+    DEFAULT_CNI,
+    HTTP,
+    NOT_YET,
+    PATH,
+    ClusterParameters,
+    MasterParameters,
+    NodeParameters,
+    RegistryParameters,
+)
+from slipway.cluster.roles import NodeRole, NoRole, role_of, unknown
+from slipway.cluster.schema import Problems, Refusal
+from slipway.cluster.source_parameters import SourceParameters
 from slipway.model.descriptor import Flavour, Level
+from slipway.model.errors import Unprocessable
+
+NOTHING = "it does nothing yet; leave it out"
+BY_SCRIPT = "with script_path the package's script decides this, and is not told; leave it out"
+NOT_TOLD = "with script_path only HTTP registries without login are told to the package's script; leave it out"
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known beside the request. Nothing known is nothing checked.
+class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the VIM knows of the networks, beside the request. What is not known is not checked.
 
-    `template_ports` are ports that a VIM's template has beyond the VNFD, and that parameters may name, too.
+    `has_template`: the package has one for the flavour, whose ports are not known before the VIM has made them.
+    `managed_links`: internal links whose networks exist, so that the VNFD does not tell their addresses.
     """
 
     node_network: str | None = None
     node_addresses: tuple[str, ...] = ()
-    vip: str | None = None
-    template_ports: tuple[str, ...] = ()
+    has_template: bool = False
+    managed_links: frozenset[str] = frozenset()
 
 
 class CheckedCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """What the checks found out, for the planners: roles, networks, and the virtual address when it is known."""
+    """What the checks found out, for the planners: roles, networks, the virtual address or the port that has it."""
 
-    masters: Role
-    workers: Role
+    masters: NodeRole
+    workers: NodeRole
     networks: ClusterNetworks
     vip: str | None = None
+    vip_port: str | None = None
+    floating_ip: str | None = None  # by its name in the VIM's template
 
     @property
     def balanced(self) -> bool:
@@ -48,29 +67,37 @@ def check_cluster(
     flavour: Flavour,
     scale: dict[str, int],
     level: Level | None = None,
-    around: Surroundings = Surroundings(),  # noqa: B008 - frozen
+    facts: NetworkFacts = NetworkFacts(),  # noqa: B008 - frozen
 ) -> CheckedCluster:
     """BadRequest that names everything that does not fit."""
     problems = Problems()
     masters = _role(parameters.master_node, "master_node", flavour, scale, level, problems)
     workers = _role(parameters.worker_node, "worker_node", flavour, scale, level, problems)
-    _check_points(parameters.master_node, "master_node", masters, flavour, around, problems)
-    _check_points(parameters.worker_node, "worker_node", workers, flavour, around, problems)
-    _check_storage(parameters, flavour, around, problems)
-    problems.complain()
+    _check_connection_points(parameters.master_node, "master_node", masters, flavour, facts, problems)
+    _check_connection_points(parameters.worker_node, "worker_node", workers, flavour, facts, problems)
+    _check_storage(parameters, flavour, problems)
+    problems.raise_if_any()
     assert masters is not None  # noqa: S101 - otherwise there was a problem
     assert workers is not None  # noqa: S101
     if masters.vdu == workers.vdu:
         what = f"masters and workers are both machines of {masters.vdu!a}"
         problems.add(f"{PATH}.worker_node", Refusal(what, "name different VDUs or aspects"))
-    _check_masters(parameters, masters, flavour, around, problems)
-    nodes = _node_network(parameters, flavour, around)
+    _check_masters(parameters, masters, flavour, facts, problems)
+    nodes = _node_network(parameters, flavour, facts)
     networks = chosen_networks(parameters.master_node, nodes, masters.most + workers.most)
-    for name, refusal in network_problems(networks, masters.most + workers.most, around.node_addresses):
+    for name, refusal in network_problems(networks, masters.most + workers.most, facts.node_addresses):
         problems.add(f"{PATH}.master_node.{name}", refusal)
-    vip = _checked_vip(parameters, masters, networks, around, problems)
-    problems.complain()
-    return CheckedCluster(masters=masters, workers=workers, networks=networks, vip=vip)
+    vip = _checked_vip(parameters, masters, networks, facts, problems)
+    problems.raise_if_any()
+    point = parameters.master_node.cluster_cp_name
+    return CheckedCluster(
+        masters=masters,
+        workers=workers,
+        networks=networks,
+        vip=vip,
+        vip_port=point if point and _is_in_template(point, flavour, facts) else None,
+        floating_ip=_floating_ip(parameters.master_node, masters, flavour, facts),
+    )
 
 
 def refuse_master_count(count: int) -> Refusal | None:
@@ -85,7 +112,7 @@ def refuse_master_count(count: int) -> Refusal | None:
 
 def _role(
     node: NodeParameters, name: str, flavour: Flavour, scale: dict[str, int], level: Level | None, problems: Problems
-) -> Role | None:
+) -> NodeRole | None:
     try:
         role = role_of(node, flavour, scale, level)
     except NoRole as error:
@@ -93,25 +120,25 @@ def _role(
         return None
     if node.vdu_id and node.aspect_id:
         aspect = flavour.aspects.get(node.aspect_id)
-        if aspect is None:
-            problems.add(f"{PATH}.{name}.aspect_id", unknown("aspect", node.aspect_id, flavour.aspects))
-        elif role.vdu not in aspect.deltas:
+        if aspect is not None and role.vdu not in aspect.deltas:
             what = f"the aspect {node.aspect_id!a} does not scale {role.vdu!a}"
             problems.add(f"{PATH}.{name}.aspect_id", Refusal(what, "name an aspect that scales it, or leave it out"))
     return role
 
 
-def _check_points(
-    node: NodeParameters, name: str, role: Role | None, flavour: Flavour, around: Surroundings, problems: Problems
+def _check_connection_points(
+    node: NodeParameters, name: str, role: NodeRole | None, flavour: Flavour, facts: NetworkFacts, problems: Problems
 ) -> None:
     for parameter, point in (("ssh_cp_name", node.ssh_cp_name), ("nic_cp_name", node.nic_cp_name)):
-        if role is None or point is None or point in around.template_ports:
+        if role is None or point is None:
             continue
-        if refusal := _refuse_point(point, role.vdu, flavour):
+        if parameter == "ssh_cp_name" and node.nic_cp_name and _is_in_template(point, flavour, facts):
+            continue  # a floating IP
+        if refusal := _refuse_connection_point(point, role.vdu, flavour):
             problems.add(f"{PATH}.{name}.{parameter}", refusal)
 
 
-def _refuse_point(name: str, vdu: str, flavour: Flavour) -> Refusal | None:
+def _refuse_connection_point(name: str, vdu: str, flavour: Flavour) -> Refusal | None:
     own = [point.name for point in flavour.connection_points.values() if point.vdu == vdu]
     if name in own:
         return None
@@ -122,16 +149,22 @@ def _refuse_point(name: str, vdu: str, flavour: Flavour) -> Refusal | None:
 
 
 def _check_masters(
-    parameters: ClusterParameters, masters: Role, flavour: Flavour, around: Surroundings, problems: Problems
+    parameters: ClusterParameters, masters: NodeRole, flavour: Flavour, facts: NetworkFacts, problems: Problems
 ) -> None:
     path = f"{PATH}.master_node"
     if refusal := refuse_master_count(masters.count):
         problems.add(path, refusal)
     point = parameters.master_node.cluster_cp_name
-    if point is not None and point not in around.template_ports:
-        if refusal := _refuse_point(point, masters.vdu, flavour):
+    _check_floating_ip(parameters.master_node, masters, flavour, facts, problems)
+    if point is not None and _is_in_template(point, flavour, facts):
+        if masters.count == 1:
+            cure = f"write {parameters.master_node.traffic_cp_name}, leave it out, or take several masters"
+            refusal = Refusal("one master is reached at its own address", cure)
             problems.add(f"{path}.cluster_cp_name", refusal)
-        elif masters.count > 1 and parameters.master_node.cluster_ip is None and around.vip is None:
+    elif point is not None:
+        if refusal := _refuse_connection_point(point, masters.vdu, flavour):
+            problems.add(f"{path}.cluster_cp_name", refusal)
+        elif masters.count > 1 and parameters.master_node.cluster_ip is None:
             what = f"each of the {masters.count} masters has its own {point!a}, and none is the cluster's address"
             cure = "give cluster_ip, an unused address of the nodes' network, or name a port of the VIM's template"
             problems.add(f"{path}.cluster_cp_name", Refusal(what, cure))
@@ -146,8 +179,33 @@ def _check_masters(
         problems.add(f"{path}.cluster_ip", Refusal(what, cure))
 
 
-def _check_storage(parameters: ClusterParameters, flavour: Flavour, around: Surroundings, problems: Problems) -> None:
-    known = (*flavour.connection_points, *around.template_ports)
+def _check_floating_ip(
+    node: MasterParameters, masters: NodeRole, flavour: Flavour, facts: NetworkFacts, problems: Problems
+) -> None:
+    if node.cluster_fip_name is None:
+        return
+    path, port = f"{PATH}.master_node.cluster_fip_name", node.cluster_cp_name
+    if not facts.has_template:
+        what = f"the package has no template for flavour {flavour.id!a} that would have a floating IP"
+        problems.add(path, Refusal(what, "leave it out, or bring a template in BaseHOT"))
+    elif masters.count > 1 and not (port and _is_in_template(port, flavour, facts)):
+        what = "it leads to a port of the template whose address the masters share, and cluster_cp_name names none"
+        problems.add(path, Refusal(what, "name that port by cluster_cp_name"))
+
+
+def _floating_ip(node: MasterParameters, masters: NodeRole, flavour: Flavour, facts: NetworkFacts) -> str | None:
+    """What is named; of one master that SSH reaches by a floating IP, that one."""
+    alone = masters.count == 1 and _is_in_template(node.ssh_cp_name, flavour, facts)
+    return node.cluster_fip_name or (node.ssh_cp_name if alone else None)
+
+
+def _is_in_template(name: str, flavour: Flavour, facts: NetworkFacts) -> bool:
+    """As a port or a floating IP that the VNFD does not know; what it is will be seen when the VIM has made it."""
+    return facts.has_template and name not in flavour.connection_points
+
+
+def _check_storage(parameters: ClusterParameters, flavour: Flavour, problems: Problems) -> None:
+    known = tuple(flavour.connection_points)
     named = [(f"pv_registration_params[{at}].nfs_server_cp", one.nfs_server_cp)
              for at, one in enumerate(parameters.pv_registration_params)]  # fmt: skip
     if storage := parameters.storage_server:
@@ -160,7 +218,11 @@ def _check_storage(parameters: ClusterParameters, flavour: Flavour, around: Surr
 
 
 def _checked_vip(
-    parameters: ClusterParameters, masters: Role, networks: ClusterNetworks, around: Surroundings, problems: Problems
+    parameters: ClusterParameters,
+    masters: NodeRole,
+    networks: ClusterNetworks,
+    facts: NetworkFacts,
+    problems: Problems,
 ) -> str | None:
     """The address that several masters share, when it is known already. One master has its own."""
     given = parameters.master_node.cluster_ip
@@ -169,15 +231,83 @@ def _checked_vip(
             refusal = Refusal("one master is reached at its own address", "leave it out, or take several masters")
             problems.add(f"{PATH}.master_node.cluster_ip", refusal)
         return None
-    vip = given or around.vip
-    if vip and (wrong := vip_problem(vip, networks, around.node_addresses)):
-        problems.add(f"{PATH}.master_node.{'cluster_ip' if given else 'cluster_cp_name'}", wrong)
-    return vip
+    if given and (wrong := vip_problem(given, networks, facts.node_addresses)):
+        problems.add(f"{PATH}.master_node.cluster_ip", wrong)
+    return given
 
 
-def _node_network(parameters: ClusterParameters, flavour: Flavour, around: Surroundings) -> str | None:
+def _node_network(parameters: ClusterParameters, flavour: Flavour, facts: NetworkFacts) -> str | None:
     """What the VIM says, else what the VNFD says about the masters' link, else what the request says."""
     point = flavour.connection_points.get(parameters.master_node.traffic_cp_name)
-    link = flavour.virtual_links.get(point.virtual_link) if point and point.virtual_link else None
-    known = around.node_network or (link.cidr if link else None) or parameters.proxy.k8s_node_cidr
+    name = point.virtual_link if point else None
+    link = flavour.virtual_links.get(name) if name and name not in facts.managed_links else None
+    known = facts.node_network or (link.cidr if link else None) or parameters.proxy.k8s_node_cidr
     return str(ipaddress.ip_network(known, strict=False)) if known else None
+
+
+def refuse_unsupported_parameters(parameters: ClusterParameters) -> None:
+    """Unprocessable that names all of them."""
+    found = [f"{PATH}.{name}: {why}." for name, why in (*_not_yet(parameters), *_by_script(parameters))]
+    if found:
+        raise Unprocessable(" ".join(found))
+
+
+def _not_yet(parameters: ClusterParameters) -> Iterator[tuple[str, str]]:
+    for name in NOT_YET:
+        if getattr(parameters, name):
+            yield name, NOTHING
+
+
+def _by_script(parameters: ClusterParameters) -> Iterator[tuple[str, str]]:
+    if parameters.script_path is None:
+        return
+    given = {
+        "kubernetes_version": parameters.kubernetes_version is not None,
+        "cni": parameters.cni != DEFAULT_CNI,
+        "image_repository": parameters.image_repository is not None,
+        "source": parameters.source != SourceParameters(),
+        "master_node.taints": parameters.master_node.taints is not None,
+        "worker_node.taints": parameters.worker_node.taints is not None,
+    }
+    yield from ((name, BY_SCRIPT) for name, is_given in given.items() if is_given)
+    for at, registry in enumerate(parameters.private_registry_connection_info):
+        yield from ((f"private_registry_connection_info[{at}].{name}", NOT_TOLD) for name in _beyond_http(registry))
+
+
+def _beyond_http(registry: RegistryParameters) -> Iterator[str]:
+    if registry.connection_type != HTTP:
+        yield "connection_type"
+    for name in ("username", "password", "certificate_path", "hosts_string"):
+        if getattr(registry, name) is not None:
+            yield name
+
+
+def named_files(parameters: ClusterParameters) -> Iterator[tuple[str, str]]:
+    """(parameter, file). What only the kubespray way uses is not among them."""
+    possible = [
+        ("script_path", parameters.script_path),
+        ("cni", parameters.cni if parameters.cni not in BUILT_IN_CNIS else None),
+        ("helm_installation_script_path", parameters.helm_installation_script_path),
+        ("helm.path", parameters.helm.path if parameters.helm else None),
+        ("source.signing_key_path", parameters.source.signing_key_path),
+    ]
+    possible += [(f"source.files[{at}].path", one.path) for at, one in enumerate(parameters.source.files)]
+    possible += [
+        (f"private_registry_connection_info[{at}].certificate_path", one.certificate_path)
+        for at, one in enumerate(parameters.private_registry_connection_info)
+    ]
+    possible += [
+        (f"pv_registration_params[{at}].pv_manifest_file_path", one.pv_manifest_file_path)
+        for at, one in enumerate(parameters.pv_registration_params)
+    ]
+    yield from ((parameter, file) for parameter, file in possible if file is not None)
+
+
+def check_files(parameters: ClusterParameters, files: Collection[str]) -> None:
+    """BadRequest that names every file that the package does not have."""
+    problems = Problems()
+    for parameter, file in named_files(parameters):
+        if file not in files:
+            refusal = Refusal(f"the package has no file {file}", "name one that it has, or add it to the package")
+            problems.add(f"{PATH}.{parameter}", refusal)
+    problems.raise_if_any()

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import tomli_w
 
-from slipway.cluster.registry_parameters import HTTPS, RegistryParameters
+from slipway.cluster.parameters import HTTPS, RegistryParameters
 from slipway.cluster.values import server
 
 CERTIFICATES = "/etc/containerd/certs.d"
 DEFAULT_REPOSITORY = "registry.k8s.io"
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
 Table = dict[str, Any]
 
@@ -29,14 +27,14 @@ class RegistryHost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Login:
+class RegistryLogin:
     """At a registry, in clear: made for one step, never stored by us, never printed."""
 
     username: str
     password: str
 
     def __repr__(self) -> str:
-        return f"Login({self.username!r})"
+        return f"RegistryLogin({self.username!r})"
 
 
 def registry_host(registry: RegistryParameters) -> RegistryHost:
@@ -54,7 +52,7 @@ def hosts_toml(host: RegistryHost) -> str:
     entry: Table = {"capabilities": ["pull", "resolve"]}
     if host.certificate is not None:
         entry["ca"] = host.certificate
-    return as_toml({"server": host.url, "host": {host.url: entry}})
+    return tomli_w.dumps({"server": host.url, "host": {host.url: entry}})
 
 
 def containerd_toml(
@@ -62,7 +60,7 @@ def containerd_toml(
     image_repository: str | None = None,
     *,
     config_version: int = 2,
-    logins: Mapping[str, Login] | None = None,
+    logins: Mapping[str, RegistryLogin] | None = None,
 ) -> str:
     """The whole file; what it leaves out keeps its default. Version 2 is that of containerd 1.x, version 3 of 2.x."""
     sandbox = f"{image_repository or DEFAULT_REPOSITORY}/pause:{pause}"
@@ -81,31 +79,4 @@ def containerd_toml(
             "io.containerd.cri.v1.images": {"pinned_images": {"sandbox": sandbox}, "registry": registry},
             "io.containerd.cri.v1.runtime": {"containerd": runtimes, "cni": cni},
         }
-    return as_toml({"version": config_version, "plugins": plugins})
-
-
-def as_toml(table: Table) -> str:
-    """A table of text, numbers, flags, lists of text and tables. Values come before tables, as TOML wants it."""
-    return "".join(f"{line}\n" for line in _table(table, ()))
-
-
-def _table(table: Table, path: tuple[str, ...]) -> list[str]:
-    values = {key: value for key, value in table.items() if not isinstance(value, dict)}
-    lines = [f"[{'.'.join(_key(part) for part in path)}]"] if path and values else []
-    lines += [f"{_key(key)} = {_value(value)}" for key, value in values.items()]
-    for key, value in table.items():
-        if isinstance(value, dict):
-            lines += _table(value, (*path, key))
-    return lines
-
-
-def _key(key: str) -> str:
-    return key if _BARE_KEY.fullmatch(key) else _value(key)
-
-
-def _value(value: Any) -> str:
-    """JSON and TOML write these alike, as long as text is printable."""
-    texts = value if isinstance(value, list) else [value]
-    if not all(isinstance(one, bool | int) or (isinstance(one, str) and one.isprintable()) for one in texts):
-        raise ValueError("only numbers, flags and printable text can be written")
-    return json.dumps(value, ensure_ascii=False)
+    return tomli_w.dumps({"version": config_version, "plugins": plugins})

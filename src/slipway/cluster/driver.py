@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from slipway.cluster import plans, upgrade
-from slipway.cluster.checks import refuse_master_count
-from slipway.cluster.helm_plans import with_helm
-from slipway.cluster.package_files import check_files
-from slipway.cluster.parameters import NAME, PATH
-from slipway.cluster.points import points_in_use
+from slipway.cluster.change import ClusterChange, cluster_change, cluster_now, masters
+from slipway.cluster.checks import check_files, refuse_master_count, refuse_unsupported_parameters
+from slipway.cluster.parameters import PATH, ClusterParameters
+from slipway.cluster.plan_adjustments import with_helm, with_node_script
 from slipway.cluster.quorum import has_no_power, lost_quorum, quorum
 from slipway.cluster.recorded import recorded_version
-from slipway.cluster.roster import Roster, checked_of, masters, nodes_of, parameters_of, roster_of
-from slipway.cluster.scripted import scripted
+from slipway.cluster.request import ClusterRequest, cluster_vim_name, read_request
 from slipway.cluster.steps import actions
-from slipway.cluster.steps.world import World
-from slipway.cluster.unsupported import refuse_unsupported
+from slipway.cluster.steps.dependencies import Dependencies
 from slipway.model.action import Action
 from slipway.model.connectivity import connected, links_of, moved_points
 from slipway.model.errors import BadRequest, RequestError, Unprocessable
-from slipway.model.hooks import Edges, HookPlan
-from slipway.model.instance import InstantiatedVnfInfo
-from slipway.model.requests import (
-    ChangeExtConnRequest,
-    ChangePackageRequest,
-    HealRequest,
-    InstantiateRequest,
-    ScaleRequest,
-    ScaleType,
-)
-from slipway.model.situation import Situation
+from slipway.model.hooks import CLUSTER_DRIVERS, Edges, HookPlan
+from slipway.model.operation import OperationType
+from slipway.model.requests import ChangeExtConnRequest, ChangePackageRequest, HealRequest, ScaleRequest
+from slipway.model.situation import PlanningSituation, Situation
 
 SINGLE = (
     "the only master holds all of the cluster's state, so it can't be healed as a node; "
@@ -45,85 +36,64 @@ ALL_MASTERS = (
 
 
 class KubernetesDriver:
-    name = "kubernetes"
-    aliases = ("mgmt-drivers-kubernetes", "mgmt_drivers_kubernetes")
+    name, aliases = CLUSTER_DRIVERS[0], CLUSTER_DRIVERS[1:]
 
-    def __init__(self, world: World) -> None:
-        self.actions: tuple[Action[Any], ...] = actions.all_of(world)
+    def __init__(self, deps: Dependencies) -> None:
+        self.actions: tuple[Action[Any], ...] = actions.cluster_actions(deps)
 
     def check(self, situation: Situation) -> None:
-        request = situation.request
-        if isinstance(request, InstantiateRequest | ScaleRequest | HealRequest | ChangePackageRequest):
-            parameters = parameters_of(situation)
-            refuse_unsupported(parameters)
-            checked_of(situation, parameters)
-            check_files(parameters, situation.files)
-        upgrade.wanted_version(situation)
-        if isinstance(request, ScaleRequest | HealRequest):
-            _check_version(situation, request)
-        if isinstance(request, ScaleRequest):
-            _check_scale(situation, request)
-        if isinstance(request, HealRequest) and request.vnfc_instance_id:
-            _check_heal(situation, request)
-        if isinstance(request, ChangeExtConnRequest):
-            _check_connectivity(situation, request)
+        if checks := CHECKS.get(situation.operation):
+            request = read_request(situation)
+            for check in checks:
+                check(request, situation.request)
 
     def vim_name(self, situation: Situation) -> tuple[str, str] | None:
-        """Clusters are registered when they are made, and made again."""
-        if not isinstance(situation.request, InstantiateRequest | HealRequest):
+        if situation.operation not in REGISTERS_VIM:
             return None
-        return f"{PATH}.vim_name", parameters_of(situation).vim_name_for(situation.instance.vnf.id)
+        return f"{PATH}.vim_name", cluster_vim_name(situation)
 
-    def plan(self, operation: str, edges: Edges, situation: Situation) -> HookPlan:
+    def plan(self, operation: str, edges: Edges, situation: PlanningSituation) -> HookPlan:
         if operation == "terminate":
-            return _unregistered(situation, edges)
-        planner = {
-            "instantiate": _instantiate,
-            "scale": plans.scaled,
-            "heal": _heal,
-            "change_current_package": upgrade.upgraded,
-        }.get(operation)
+            return _unregister(situation, edges)
+        planner = PLANNERS.get(operation)
         if planner is None:
             return HookPlan()
-        roster = roster_of(situation)
-        _check_quorum(roster)
-        hooked = planner(roster, edges)
-        return dataclasses.replace(hooked, end=scripted(with_helm(hooked.end, roster), roster))
+        change = cluster_change(situation)
+        _check_quorum(change)
+        plan = planner(change, edges)
+        return dataclasses.replace(plan, end=with_node_script(with_helm(plan.end, change), change))
 
 
-def _unregistered(situation: Situation, edges: Edges) -> HookPlan:
-    """A termination is never refused: without words about its nodes the cluster is not asked to remove its account."""
+def _unregister(situation: PlanningSituation, edges: Edges) -> HookPlan:
+    """A termination is never refused: with parameters that can't be read, the cluster's account is left to it."""
     if "start" not in edges:
-        return HookPlan(end=plans.unregistered(situation.instance.vnf.id, None))
-    site = None
+        return HookPlan(end=plans.plan_unregister(situation.instance.vnf.id, None))
+    cluster = None
     with contextlib.suppress(RequestError):
-        site, _ = nodes_of(situation)
-    return HookPlan(start=plans.unregistered(situation.instance.vnf.id, site if site and site.masters else None))
+        cluster, _ = cluster_now(situation)
+    reachable = cluster if cluster and cluster.masters else None
+    return HookPlan(start=plans.plan_unregister(situation.instance.vnf.id, reachable))
 
 
-def _instantiate(roster: Roster, edges: Edges) -> HookPlan:
-    return HookPlan(end=plans.new_cluster(roster)) if "end" in edges else HookPlan()
+def _heal(change: ClusterChange, edges: Edges) -> HookPlan:
+    return plans.plan_new_cluster(change, edges) if _is_whole(change) else plans.plan_heal(change, edges)
 
 
-def _heal(roster: Roster, edges: Edges) -> HookPlan:
-    return _instantiate(roster, edges) if _is_whole(roster) else plans.healed(roster, edges)
-
-
-def _is_whole(roster: Roster) -> bool:
+def _is_whole(change: ClusterChange) -> bool:
     """Every master is made anew, so the cluster is: nothing of the old one can be asked or told."""
-    if masters(roster.staying):
+    if masters(change.staying):
         return False
-    if roster.staying:
+    if change.staying:
         raise Unprocessable(f"vnfcInstanceId: {ALL_MASTERS}")
     return True
 
 
-def _check_quorum(roster: Roster) -> None:
+def _check_quorum(change: ClusterChange) -> None:
     """A cluster that stays needs its etcd: nothing is begun on one whose masters have lost their power."""
-    control = masters(roster.before)
-    if not control or not masters(roster.staying):
+    control = masters(change.before)
+    if not control or not masters(change.staying):
         return
-    broken = roster.situation.found.broken
+    broken = change.situation.found.broken
     left = [node.slot for node in control if node.machine not in broken]
     if len(left) < quorum(len(control)):
         off = [node.slot for node in control if node.machine in broken]
@@ -134,27 +104,30 @@ def _check_quorum(roster: Roster) -> None:
         )
 
 
-def _check_version(situation: Situation, request: ScaleRequest | HealRequest) -> None:
+def _check_parameters(cluster: ClusterRequest, _: Any) -> None:
+    """Against themselves, the flavour and the package's files."""
+    refuse_unsupported_parameters(cluster.parameters)
+    cluster.checked  # noqa: B018 - BadRequest where it does not fit the flavour
+    check_files(cluster.parameters, cluster.situation.files)
+
+
+def _check_version(cluster: ClusterRequest, _: Any) -> None:
     """One that differs would build nodes that the cluster can't take."""
-    asked = (request.additional_params.get(NAME) or {}).get("kubernetes_version")
-    recorded = recorded_version(situation.instance.vnf)
-    if asked is not None and recorded is not None and parameters_of(situation).kubernetes_version != recorded:
+    recorded = recorded_version(cluster.situation.instance.vnf)
+    if cluster.asked.get("kubernetes_version") is None or recorded is None:
+        return
+    if cluster.parameters.kubernetes_version != recorded:
         raise BadRequest(
             f"{PATH}.kubernetes_version: the cluster has Kubernetes {recorded}; leave it out, or change it with "
             "change_vnfpkg."
         )
 
 
-def _check_scale(situation: Situation, request: ScaleRequest) -> None:
-    role = checked_of(situation, parameters_of(situation)).masters
-    if role.vdu not in situation.flavour.aspects[request.aspect_id].deltas:
+def _check_scale(cluster: ClusterRequest, request: ScaleRequest) -> None:
+    flavour, role = cluster.situation.flavour, cluster.checked.masters
+    if role.vdu not in flavour.aspects[request.aspect_id].deltas:
         return
-    info = situation.instance.vnf.instantiated_vnf_info
-    steps = request.number_of_steps if request.type is ScaleType.SCALE_OUT else -request.number_of_steps
-    levels = {status.aspect_id: status.scale_level for status in info.scale_status} if info else {}
-    levels[request.aspect_id] = levels.get(request.aspect_id, 0) + steps
-    level = situation.flavour.level(info.metadata.get("instantiationLevelId") if info else None)
-    count = situation.flavour.members(role.vdu, levels, level)
+    count = flavour.members(role.vdu, request.levels_after(cluster.scale_levels), cluster.level)
     if refusal := refuse_master_count(count):
         raise BadRequest(f"numberOfSteps: {refusal.what}; {refusal.cure}.")
     if (count == 1) != (role.count == 1):
@@ -164,32 +137,64 @@ def _check_scale(situation: Situation, request: ScaleRequest) -> None:
         )
 
 
-def _check_heal(situation: Situation, request: HealRequest) -> None:
-    role = checked_of(situation, parameters_of(situation)).masters
-    info = situation.instance.vnf.instantiated_vnf_info
-    if info is None:
+def _check_heal(cluster: ClusterRequest, request: HealRequest) -> None:
+    info = cluster.situation.instance.vnf.instantiated_vnf_info
+    if info is None or not request.vnfc_instance_id:
         return
-    chosen, all_of_them = _healed(info, request), {vnfc.id for vnfc in info.vnfc_resource_info}
-    control = {vnfc.id for vnfc in info.vnfc_resource_info if vnfc.vdu_id == role.vdu}
+    known = info.vnfc_resource_ids
+    chosen, all_of_them = {known.get(name, name) for name in request.vnfc_instance_id}, set(known.values())
+    control = {vnfc.id for vnfc in info.vnfcs_of(cluster.checked.masters.vdu)}
     if control <= chosen and not all_of_them <= chosen:
         raise BadRequest(f"vnfcInstanceId: {SINGLE if len(control) == 1 else ALL_MASTERS}")
 
 
-def _check_connectivity(situation: Situation, request: ChangeExtConnRequest) -> None:
+def _check_upgrade(cluster: ClusterRequest, _: ChangePackageRequest) -> None:
+    upgrade.wanted_version(cluster)
+
+
+def _check_connectivity(cluster: ClusterRequest, request: ChangeExtConnRequest) -> None:
     """Certificates, etcd and every kubelet know nodes by their addresses: those of the cluster's own ports stay."""
-    info = situation.instance.vnf.instantiated_vnf_info
+    info = cluster.situation.instance.vnf.instantiated_vnf_info
     if info is None:
         return
     now = links_of(info)
     moved = moved_points(now, connected(now, request.ext_virtual_links))
-    for parameter, point in points_in_use(parameters_of(situation)):
-        if point in moved:
+    for parameter, name in _connection_points(cluster.parameters):
+        if name in moved:
             raise BadRequest(
-                f"extVirtualLinks: the cluster uses the addresses of {point!r} ({PATH}.{parameter}), which it can't "
+                f"extVirtualLinks: the cluster uses the addresses of {name!r} ({PATH}.{parameter}), which it can't "
                 "change; leave that connection point on its network, or instantiate another cluster there."
             )
 
 
-def _healed(info: InstantiatedVnfInfo, request: HealRequest) -> set[str]:
-    known = {vnfc.id: vnfc.vnfc_resource_info_id for vnfc in info.vnfc_info}
-    return {known.get(name) or name for name in request.vnfc_instance_id}
+def _connection_points(parameters: ClusterParameters) -> Iterator[tuple[str, str]]:
+    """Those whose addresses the cluster is built on, each with the parameter that names it."""
+    for name, node in (("master_node", parameters.master_node), ("worker_node", parameters.worker_node)):
+        yield f"{name}.ssh_cp_name", node.ssh_cp_name
+        if node.nic_cp_name is not None:
+            yield f"{name}.nic_cp_name", node.nic_cp_name
+    if parameters.master_node.cluster_cp_name is not None:
+        yield "master_node.cluster_cp_name", parameters.master_node.cluster_cp_name
+    if storage := parameters.storage_server:
+        yield "storage_server.ssh_cp_name", storage.ssh_cp_name
+        if storage.nic_cp_name is not None:
+            yield "storage_server.nic_cp_name", storage.nic_cp_name
+    for at, volume in enumerate(parameters.pv_registration_params):
+        yield f"pv_registration_params[{at}].nfs_server_cp", volume.nfs_server_cp
+
+
+Check = Callable[[ClusterRequest, Any], None]  # with the operation's own request
+CHECKS: dict[OperationType, tuple[Check, ...]] = {
+    OperationType.INSTANTIATE: (_check_parameters,),
+    OperationType.SCALE: (_check_parameters, _check_version, _check_scale),
+    OperationType.HEAL: (_check_parameters, _check_version, _check_heal),
+    OperationType.CHANGE_VNFPKG: (_check_parameters, _check_upgrade),
+    OperationType.CHANGE_EXT_CONN: (_check_connectivity,),
+}
+PLANNERS: dict[str, Callable[[ClusterChange, Edges], HookPlan]] = {
+    "instantiate": plans.plan_new_cluster,
+    "scale": plans.plan_scale,
+    "heal": _heal,
+    "change_current_package": upgrade.plan_upgrade,
+}
+REGISTERS_VIM = (OperationType.INSTANTIATE, OperationType.HEAL)  # clusters are registered when they are made, or anew

@@ -59,7 +59,7 @@ class NodeShape(msgspec.Struct, frozen=True, kw_only=True):
     taints: tuple[Taint, ...] | None = None
 
 
-class JoinTicket(msgspec.Struct, frozen=True, kw_only=True):
+class JoinCredentials(msgspec.Struct, frozen=True, kw_only=True):
     """What lets a machine into the cluster. `certificate_key` is for masters."""
 
     token: Secret
@@ -67,7 +67,7 @@ class JoinTicket(msgspec.Struct, frozen=True, kw_only=True):
     certificate_key: Secret | None = None
 
 
-def init_documents(cluster: ClusterShape, node: NodeShape, ticket: JoinTicket) -> list[Document]:
+def init_documents(cluster: ClusterShape, node: NodeShape, credentials: JoinCredentials) -> list[Document]:
     """For `kubeadm init --upload-certs` on the first master."""
     init: Document = {
         "kind": "InitConfiguration",
@@ -75,38 +75,38 @@ def init_documents(cluster: ClusterShape, node: NodeShape, ticket: JoinTicket) -
         "nodeRegistration": _registration(cluster, node),
         "bootstrapTokens": [
             {
-                "token": ticket.token.document,
+                "token": credentials.token.document,
                 "ttl": TOKEN_LIFETIME,
                 "usages": ["signing", "authentication"],
                 "groups": ["system:bootstrappers:kubeadm:default-node-token"],
             }
         ],
     }
-    if ticket.certificate_key is not None:
-        init["certificateKey"] = ticket.certificate_key.document
+    if credentials.certificate_key is not None:
+        init["certificateKey"] = credentials.certificate_key.document
     return [_of_kubeadm(cluster, init), cluster_document(cluster), kubelet_document(cluster), kube_proxy_document()]
 
 
 def join_documents(
-    cluster: ClusterShape, node: NodeShape, ticket: JoinTicket, *, control_plane: bool
+    cluster: ClusterShape, node: NodeShape, credentials: JoinCredentials, *, control_plane: bool
 ) -> list[Document]:
     join: Document = {
         "kind": "JoinConfiguration",
         "discovery": {
             "bootstrapToken": {
                 "apiServerEndpoint": cluster.endpoint,
-                "token": ticket.token.document,
-                "caCertHashes": list(ticket.ca_cert_hashes),
+                "token": credentials.token.document,
+                "caCertHashes": list(credentials.ca_cert_hashes),
             }
         },
         "nodeRegistration": _registration(cluster, node),
     }
     if control_plane:
-        if ticket.certificate_key is None:
+        if credentials.certificate_key is None:
             raise ValueError("a master joins only with a certificate key")
         join["controlPlane"] = {
             "localAPIEndpoint": {"advertiseAddress": node.address, "bindPort": API_PORT},
-            "certificateKey": ticket.certificate_key.document,
+            "certificateKey": credentials.certificate_key.document,
         }
     return [_of_kubeadm(cluster, join)]
 

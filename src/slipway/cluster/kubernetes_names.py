@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from slipway.cluster.reading import Refusal, shown
+from slipway.cluster.schema import Refusal, kind_of_value
 
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
@@ -47,7 +47,7 @@ def is_label_value(value: str) -> bool:
 def labels(value: Any) -> dict[str, str]:
     """`{"example.com/role": "edge"}`"""
     if not isinstance(value, dict):
-        raise Refusal(f"an object of labels is wanted, not {shown(value)}", 'write {"example.com/role": "edge"}')
+        raise Refusal(f"must be an object of labels, not {kind_of_value(value)}", 'write {"example.com/role": "edge"}')
     for key, item in value.items():
         if not isinstance(key, str) or not is_label_key(key):
             raise Refusal(f"{str(key)[:80]!a} is not the key of a label", _KEY_CURE)
@@ -61,10 +61,12 @@ def labels(value: Any) -> dict[str, str]:
 def taints(value: Any) -> tuple[Taint, ...]:
     """A list of `key=value:Effect`, or of objects with key, value and effect."""
     if not isinstance(value, list | tuple):
-        raise Refusal(f"a list of taints is wanted, not {shown(value)}", 'write ["example.com/role=edge:NoSchedule"]')
+        raise Refusal(
+            f"must be a list of taints, not {kind_of_value(value)}", 'write ["example.com/role=edge:NoSchedule"]'
+        )
     made = tuple(_taint(one) for one in value)
     if len({(one.key, one.effect) for one in made}) != len(made):
-        raise Refusal("a key stands twice with the same effect", "name each key once for each effect")
+        raise Refusal("a key is there twice with the same effect", "name each key once for each effect")
     return made
 
 

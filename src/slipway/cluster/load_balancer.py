@@ -20,7 +20,7 @@ _INTERFACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}")
 _PASSWORD = re.compile(r"[A-Za-z0-9]{8}")
 
 
-class Member(msgspec.Struct, frozen=True, kw_only=True):
+class Backend(msgspec.Struct, frozen=True, kw_only=True):
     """A master as the load balancer sees it."""
 
     name: str
@@ -35,7 +35,7 @@ class VirtualAddress(msgspec.Struct, frozen=True, kw_only=True):
     router_id: int
 
 
-def haproxy_config(masters: Sequence[Member]) -> str:
+def haproxy_config(masters: Sequence[Backend]) -> str:
     """Connections go only to API servers that say they are ready. There is no statistics page."""
     everywhere = "[::]" if any(":" in _address(master.address) for master in masters) else "*"
     both = " v4v6" if everywhere == "[::]" else ""
@@ -66,7 +66,7 @@ def haproxy_config(masters: Sequence[Member]) -> str:
 
 
 def keepalived_config(
-    virtual: VirtualAddress, masters: Sequence[Member], own: str, interface: str, password: str
+    virtual: VirtualAddress, masters: Sequence[Backend], own: str, interface: str, password: str
 ) -> str:
     """For the master `own`. The virtual address leaves a master whose HAProxy is gone. `password` is made by us.
 

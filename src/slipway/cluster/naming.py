@@ -42,10 +42,6 @@ def etcd_member_name(node: str) -> str:
     return node
 
 
-def etcd_pod_name(node: str) -> str:
-    return f"etcd-{node}"
-
-
 def host_and_port(host: str, port: int) -> str:
     """`10.0.0.1:6443`, `[fd00::1]:6443`"""
     try:
@@ -60,7 +56,7 @@ def virtual_router_id(instance_id: str) -> int:
     return int.from_bytes(hashlib.sha256(instance_id.encode()).digest()[:4]) % 255 + 1
 
 
-def place_labels(compute_host: str | None, zone: str | None) -> dict[str, str]:
+def location_labels(compute_host: str | None, zone: str | None) -> dict[str, str]:
     """Where a node runs, as far as the VIM tells."""
     labels = {}
     if compute_host:

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from slipway.cluster.node_parameters import MasterParameters
-from slipway.cluster.reading import Refusal
-from slipway.cluster.values import Network
+from slipway.cluster.parameters import MasterParameters
+from slipway.cluster.schema import Refusal
+from slipway.cluster.values import InstallNetwork
 
 POD_DEFAULTS = ("192.168.0.0/16", "10.244.0.0/16", "172.20.0.0/16", "fd00:10:244::/56", "fd00:20:244::/56")
 SERVICE_DEFAULTS = ("10.96.0.0/12", "172.28.0.0/14", "10.240.0.0/14", "fd00:10:96::/112", "fd00:20:96::/112")
@@ -49,7 +49,7 @@ def chosen_networks(masters: MasterParameters, nodes: str | None, node_count: in
     )
 
 
-def node_prefix(pods: Network, node_count: int) -> int:
+def node_prefix(pods: InstallNetwork, node_count: int) -> int:
     """Small enough that every node gets a part, the usual size where that is possible."""
     bits = math.ceil(math.log2(max(node_count, 1)))
     usual = USUAL_NODE_PREFIX[pods.version]
@@ -89,7 +89,7 @@ def network_problems(
 
 
 def vip_problem(vip: str, networks: ClusterNetworks, node_addresses: Iterable[str]) -> Refusal | None:
-    """The virtual address must be of the nodes' network, and nobody's own."""
+    """The virtual address must be in the nodes' network, and no node's own."""
     address = ipaddress.ip_address(vip)
     for what, one in (("pods'", networks.pods), ("Services'", networks.services)):
         if address in ipaddress.ip_network(one):
@@ -114,14 +114,14 @@ def no_proxy(networks: ClusterNetworks, endpoint: str, asked: str | None) -> tup
     return tuple(dict.fromkeys(one for one in (*said, *own, ".svc", ".cluster.local") if one))
 
 
-def _free(defaults: Iterable[str], taken: Iterable[Network], ip_version: int) -> str:
+def _free(defaults: Iterable[str], taken: Iterable[InstallNetwork], ip_version: int) -> str:
     possible = [one for one in defaults if ipaddress.ip_network(one).version == ip_version]
     busy = list(taken)
     free = (one for one in possible if not any(_overlap(ipaddress.ip_network(one), other) for other in busy))
     return next(free, possible[0])
 
 
-def _overlap(one: Network, other: Network) -> bool:
+def _overlap(one: InstallNetwork, other: InstallNetwork) -> bool:
     return one.version == other.version and one.overlaps(other)
 
 

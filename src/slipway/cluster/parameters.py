@@ -1,7 +1,7 @@
 """What a request says about a cluster: `additionalParams.k8s_cluster_installation_param`, of either dialect.
 
 Packages and requests written for other managers must be understood as they stand, so their names are kept. What they
-leave out has a default that works, and what is wrong is told all at once, with the path and the cure.
+leave out has a default that works, and one error names all that is wrong, with the path and the cure.
 """
 
 from __future__ import annotations
@@ -9,35 +9,42 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from slipway.cluster.kubespray_parameters import AnsibleParameters, ExternalLoadBalancerParameters
-from slipway.cluster.node_parameters import MasterParameters, WorkerParameters
-from slipway.cluster.reading import Nested, Parameters, Refusal, Several, read
-from slipway.cluster.registry_parameters import RegistryParameters
+import msgspec
+
+from slipway.cluster.kubernetes_names import Taint, labels, taints
+from slipway.cluster.schema import ListOf, Nested, Parameters, Refusal, read
 from slipway.cluster.source_parameters import HelmParameters, ProxyParameters, SourceParameters
-from slipway.cluster.storage_parameters import PersistentVolumeParameters, StorageServerParameters
 from slipway.cluster.values import (
     Secret,
+    address,
     choice,
     flag,
+    hosts_line,
     image_repository,
+    key_text,
     name,
+    network,
+    node_path,
     optional_package_path,
+    optional_text,
     package_path,
     secret,
+    server,
     text,
     user,
     whole,
 )
 from slipway.cluster.versions import Version, version
 from slipway.model.errors import BadRequest
-from slipway.model.merge import merge_patch
+from slipway.model.json_documents import merge_patch
 
 NAME = "k8s_cluster_installation_param"
 PATH = f"additionalParams.{NAME}"
 
 DEFAULT_CNI = "flannel"
 BUILT_IN_CNIS = (DEFAULT_CNI, "none")
-NOT_YET = ("storage_server", "pv_registration_params", "ansible", "external_lb_param")  # cluster/unsupported.py
+HTTP, HTTPS = 0, 1  # `connection_type` of a registry
+NOT_YET = ("storage_server", "pv_registration_params", "ansible", "external_lb_param")  # refused: cluster/checks.py
 _MANIFESTS = (".yaml", ".yml", ".json")
 
 
@@ -69,6 +76,109 @@ class ShortCredentials(Parameters, frozen=True, kw_only=True):
     worker_node_password: Annotated[Secret | None, secret] = None
 
 
+class NodeParameters(Parameters, frozen=True, kw_only=True):
+    """Machines of one role. They are named by aspect (v1) or by VDU (v2); otherwise by the CP that SSH uses."""
+
+    aspect_id: Annotated[str | None, name] = None
+    vdu_id: Annotated[str | None, name] = None
+    ssh_cp_name: Annotated[str, name]
+    nic_cp_name: Annotated[str | None, name] = None  # the CP of the cluster's own traffic; else that of SSH
+    username: Annotated[str, user]
+    password: Annotated[Secret | None, secret] = None
+    private_key: Annotated[Secret | None, key_text] = None
+    passphrase: Annotated[Secret | None, secret] = None
+    ssh_port: Annotated[int, whole(1, 65535)] = 22
+    labels: Annotated[dict[str, str], labels] = msgspec.field(default_factory=dict)
+    taints: Annotated[tuple[Taint, ...] | None, taints] = None  # None: what Kubernetes does by itself
+
+    @property
+    def traffic_cp_name(self) -> str:
+        return self.nic_cp_name or self.ssh_cp_name
+
+    @classmethod
+    def contradictions(cls, given: dict[str, Any]) -> Iterator[tuple[str, Refusal]]:
+        if "password" not in given and "private_key" not in given:
+            yield "password", Refusal("there is neither password nor private_key", "give one of them to log in with")
+        if "passphrase" in given and "private_key" not in given:
+            yield "passphrase", Refusal("there is no private_key that it would open", "give private_key, too")
+
+
+class MasterParameters(NodeParameters, frozen=True, kw_only=True):
+    """`pod_cidr` and `cluster_cidr` (the Services' network) are chosen when not given: cluster/networks.py."""
+
+    pod_cidr: Annotated[str | None, network] = None
+    cluster_cidr: Annotated[str | None, network] = None
+    cluster_cp_name: Annotated[str | None, name] = None
+    cluster_ip: Annotated[str | None, address] = None
+    cluster_fip_name: Annotated[str | None, name] = None
+
+
+class WorkerParameters(NodeParameters, frozen=True, kw_only=True):
+    pass
+
+
+class RegistryParameters(Parameters, frozen=True, kw_only=True):
+    """`connection_type` is 0 for HTTP and 1 for HTTPS, as number or text."""
+
+    connection_type: Annotated[int, whole(HTTP, HTTPS)]
+    server: Annotated[str, server]
+    username: Annotated[str | None, text] = None
+    password: Annotated[Secret | None, secret] = None
+    certificate_path: Annotated[str | None, package_path] = None
+    hosts_string: Annotated[str | None, hosts_line] = None
+
+    @classmethod
+    def contradictions(cls, given: dict[str, Any]) -> Iterator[tuple[str, Refusal]]:
+        if ("username" in given) != ("password" in given):
+            missing = "password" if "username" in given else "username"
+            yield missing, Refusal("it is missing beside the other half of the login", "give both or neither")
+        if "certificate_path" in given and given["connection_type"] == HTTP:
+            cure = "set connection_type to 1 or leave the certificate out"
+            yield "certificate_path", Refusal("HTTP has no certificate", cure)
+
+
+class VolumeSetup(Parameters, frozen=True, kw_only=True):
+    volume_resource_id: Annotated[str, name]
+    mount_to: Annotated[str, node_path]
+
+
+class NfsExport(Parameters, frozen=True, kw_only=True):
+    export_dir: Annotated[str, node_path]
+    export_to: Annotated[str, network]
+
+
+class StorageServerParameters(Parameters, frozen=True, kw_only=True):
+    ssh_cp_name: Annotated[str, name]
+    nic_cp_name: Annotated[str | None, name] = None
+    username: Annotated[str, user]
+    password: Annotated[Secret | None, secret] = None
+    private_key: Annotated[Secret | None, key_text] = None
+    cinder_volume_setup_params: Annotated[tuple[VolumeSetup, ...], ListOf(VolumeSetup, at_least=1)]
+    nfs_server_setup_params: Annotated[tuple[NfsExport, ...], ListOf(NfsExport, at_least=1)]
+
+
+class PersistentVolumeParameters(Parameters, frozen=True, kw_only=True):
+    pv_manifest_file_path: Annotated[str, package_path]
+    nfs_server_cp: Annotated[str, name]
+
+
+class AnsibleParameters(Parameters, frozen=True, kw_only=True):
+    """Empty paths are accepted, as documents print them; whoever runs Ansible asks for them."""
+
+    ip_address: Annotated[str, name]
+    username: Annotated[str, user]
+    password: Annotated[Secret, secret]
+    kubespray_root_path: Annotated[str | None, optional_text] = None
+    transferring_inventory_path: Annotated[str | None, optional_text] = None
+
+
+class ExternalLoadBalancerParameters(Parameters, frozen=True, kw_only=True):
+    ssh_cp_name: Annotated[str, name]
+    ssh_username: Annotated[str, user]
+    ssh_password: Annotated[Secret, secret]
+    script_path: Annotated[str, package_path]
+
+
 class ClusterParameters(Parameters, frozen=True, kw_only=True):
     script_path: Annotated[str | None, optional_package_path] = None
     vim_name: Annotated[str | None, name] = None
@@ -83,9 +193,9 @@ class ClusterParameters(Parameters, frozen=True, kw_only=True):
     proxy: Annotated[ProxyParameters, Nested(ProxyParameters)] = ProxyParameters()
     drain: Annotated[DrainParameters, Nested(DrainParameters)] = DrainParameters()
     smoke_test: Annotated[bool, flag] = True
-    private_registry_connection_info: Annotated[tuple[RegistryParameters, ...], Several(RegistryParameters)] = ()
+    private_registry_connection_info: Annotated[tuple[RegistryParameters, ...], ListOf(RegistryParameters)] = ()
     storage_server: Annotated[StorageServerParameters | None, Nested(StorageServerParameters)] = None
-    pv_registration_params: Annotated[tuple[PersistentVolumeParameters, ...], Several(PersistentVolumeParameters)] = ()
+    pv_registration_params: Annotated[tuple[PersistentVolumeParameters, ...], ListOf(PersistentVolumeParameters)] = ()
     ansible: Annotated[AnsibleParameters | None, Nested(AnsibleParameters)] = None
     external_lb_param: Annotated[ExternalLoadBalancerParameters | None, Nested(ExternalLoadBalancerParameters)] = None
 
@@ -103,7 +213,11 @@ class ClusterParameters(Parameters, frozen=True, kw_only=True):
 
     def vim_name_for(self, instance_id: str) -> str:
         """The name under which the new cluster is registered as a VIM."""
-        return self.vim_name or f"kubernetes_vim_{instance_id}"
+        return self.vim_name or default_vim_name(instance_id)
+
+
+def default_vim_name(instance_id: str) -> str:
+    return f"kubernetes_vim_{instance_id}"
 
 
 def read_parameters(additional_params: dict[str, Any]) -> ClusterParameters:

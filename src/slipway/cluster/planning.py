@@ -8,10 +8,10 @@ from typing import TypeVar
 
 import msgspec
 
-from slipway.cluster.roster import Nodes, Roster
-from slipway.cluster.site import Arguments, Node, Site
+from slipway.cluster.change import ClusterChange, Nodes
+from slipway.cluster.spec import ClusterSpec, Node, StepArguments
 from slipway.cluster.steps.actions import action_name
-from slipway.cluster.steps.arguments import Drain, Leave, Permit, Unregister, Upgrade
+from slipway.cluster.steps.arguments import CheckQuorum, Drain, LeaveEtcd, Unregister, Upgrade
 from slipway.model.plan import Effect, Step, Verb
 
 T = TypeVar("T")
@@ -19,13 +19,13 @@ T = TypeVar("T")
 # Of the workers that an operation takes out of service, this part at a time: the pods of the others need room.
 AT_ONCE = 1 / 3
 # What can't be taken back once it has begun: an etcd member that left, a configuration of a newer version.
-IRREVERSIBLE = (Unregister, Leave, Upgrade)
+IRREVERSIBLE = (Unregister, LeaveEtcd, Upgrade)
 DRAIN_MARGIN = 120.0  # seconds a drain's step may take beyond the time that pods have
 
 
 def step(
     step_id: str,
-    args: Arguments,
+    args: StepArguments,
     *,
     node: Node | None = None,
     after: Sequence[str] = (),
@@ -55,24 +55,26 @@ def pairs(items: Sequence[T]) -> Iterator[tuple[T | None, T]]:
     return zip((None, *items), items, strict=False)
 
 
-def drained(roster: Roster, node: Node, site: Site, after: Sequence[str] = (), unless: str | None = None) -> Step:
+def drain_step(
+    change: ClusterChange, node: Node, cluster: ClusterSpec, after: Sequence[str] = (), unless: str | None = None
+) -> Step:
     """`unless` its kubelet has that version already: what it was to be emptied for is done."""
-    drain = roster.parameters.drain
+    drain = change.parameters.drain
     args = Drain(
-        node=node, site=site, timeout=drain.timeout, empty_dir=drain.empty_dir, force=drain.force, unless=unless
+        node=node, cluster=cluster, timeout=drain.timeout, empty_dir=drain.empty_dir, force=drain.force, unless=unless
     )
     effects = [Effect(Verb.CHANGE, "node", node.name)]
     return step(drain_id(node), args, node=node, after=after, timeout=drain.timeout + DRAIN_MARGIN, effects=effects)
 
 
-def permitted(node: Node, site: Site, *, after: Sequence[str]) -> Step:
+def quorum_step(node: Node, cluster: ClusterSpec, *, after: Sequence[str]) -> Step:
     """Whether etcd can do without that master, for a while or for good."""
-    return step(permit_id(node), Permit(node=node, site=site), node=node, after=after)
+    return step(quorum_id(node), CheckQuorum(node=node, cluster=cluster), node=node, after=after)
 
 
 def drain_id(node: Node) -> str:
     return f"drain {node.slot}"
 
 
-def permit_id(node: Node) -> str:
-    return f"ask etcd about {node.slot}"
+def quorum_id(node: Node) -> str:
+    return f"check quorum without {node.slot}"

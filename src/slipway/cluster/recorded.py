@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slipway.cluster.reading import Refusal
+from slipway.cluster.schema import Refusal
 from slipway.cluster.versions import Version, version
 from slipway.model.instance import VnfInstance
 
@@ -20,25 +20,25 @@ def recorded_version(vnf: VnfInstance) -> Version | None:
     return version(said) if said is not None else None
 
 
-def is_unfinished(vnf: VnfInstance) -> bool:
+def upgrade_is_unfinished(vnf: VnfInstance) -> bool:
     """An upgrade was begun and given up."""
     return bool(_metadata(vnf).get(UNFINISHED))
 
 
-def tells_version(git_version: str) -> dict[str, Any]:
-    """A patch of the record from what the API server says. One that somebody else installed may say anything."""
+def record_reported_version(git_version: str) -> dict[str, Any]:
+    """A patch of the record from what the API server says. One that Slipway did not install may say anything."""
     try:
-        return has_version(version(git_version))
+        return record_version(version(git_version))
     except Refusal:
         return {}
 
 
-def has_version(now: Version) -> dict[str, Any]:
+def record_version(now: Version) -> dict[str, Any]:
     """A patch of the record: every node has it."""
     return {"instantiatedVnfInfo": {"metadata": {VERSION: str(now), UNFINISHED: None}}}
 
 
-def goes_to(new: Version) -> dict[str, Any]:
+def record_upgrade_begun(new: Version) -> dict[str, Any]:
     """A patch of the record: the control plane has it, and the nodes will."""
     return {"instantiatedVnfInfo": {"metadata": {VERSION: str(new), UNFINISHED: True}}}
 

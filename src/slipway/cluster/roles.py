@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from slipway.cluster.node_parameters import NodeParameters
-from slipway.cluster.reading import Refusal
-from slipway.model.descriptor import Aspect, Flavour, Level
+from slipway.cluster.parameters import NodeParameters
+from slipway.cluster.schema import Refusal
+from slipway.model.descriptor import Aspect, ConnectionPoint, Flavour, Level
 
 
-class Role(msgspec.Struct, frozen=True, kw_only=True):
+class NodeRole(msgspec.Struct, frozen=True, kw_only=True):
     """`count` at the levels asked for, `most` at the highest that the flavour allows."""
 
     vdu: str
@@ -27,42 +27,45 @@ class NoRole(Exception):
         self.parameter, self.refusal = parameter, refusal
 
 
-def role_of(node: NodeParameters, flavour: Flavour, scale: dict[str, int], level: Level | None = None) -> Role:
+def role_of(node: NodeParameters, flavour: Flavour, scale: dict[str, int], level: Level | None = None) -> NodeRole:
     vdu = _vdu_name(node, flavour)
     highest = {name: aspect.max_level for name, aspect in flavour.aspects.items()}
     count = flavour.members(vdu, scale, level)
     most = min(max(flavour.members(vdu, highest, level), count), max(flavour.vdus[vdu].maximum, count))
-    return Role(vdu=vdu, count=count, most=most)
+    return NodeRole(vdu=vdu, count=count, most=most)
 
 
 def _vdu_name(node: NodeParameters, flavour: Flavour) -> str:
-    """By VDU, else by aspect, else by the connection point that SSH uses."""
+    """By VDU, else by aspect, else by the connection point that SSH uses, or the cluster's traffic where SSH has none.
+
+    An `aspect_id` that is no aspect of the VNFD is the name of a group in the VIM's template, which nothing here knows.
+    """
     if node.vdu_id is not None:
         return _machine_vdu(node.vdu_id, "vdu_id", flavour)
-    if node.aspect_id is not None:
-        return _vdu_of_aspect(_aspect(node.aspect_id, flavour), node, flavour)
-    point = flavour.connection_points.get(node.ssh_cp_name)
+    if node.aspect_id in flavour.aspects:
+        return _vdu_of_aspect(flavour.aspects[node.aspect_id], node, flavour)
+    point = _point(node, flavour)
     if point is None:
         raise NoRole("ssh_cp_name", unknown("connection point", node.ssh_cp_name, flavour.connection_points))
     return _machine_vdu(point.vdu, "ssh_cp_name", flavour)
 
 
-def _aspect(name: str, flavour: Flavour) -> Aspect:
-    if name not in flavour.aspects:
-        raise NoRole("aspect_id", unknown("aspect", name, flavour.aspects))
-    return flavour.aspects[name]
-
-
 def _vdu_of_aspect(aspect: Aspect, node: NodeParameters, flavour: Flavour) -> str:
     """The one VDU that the aspect scales; of several the one that has SSH's connection point."""
-    scaled = [name for name in aspect.deltas if name in flavour.vdus]
-    point = flavour.connection_points.get(node.ssh_cp_name)
-    if len(scaled) > 1 and point is not None and point.vdu in scaled:
+    plan_scale = [name for name in aspect.deltas if name in flavour.vdus]
+    point = _point(node, flavour)
+    if len(plan_scale) > 1 and point is not None and point.vdu in plan_scale:
         return _machine_vdu(point.vdu, "aspect_id", flavour)
-    if len(scaled) != 1:
-        what = f"the aspect {aspect.name!a} scales {', '.join(scaled) or 'no VDU'}"
+    if len(plan_scale) != 1:
+        what = f"the aspect {aspect.name!a} scales {', '.join(plan_scale) or 'no VDU'}"
         raise NoRole("aspect_id", Refusal(what, "name an aspect that scales the machines of this role, or use vdu_id"))
-    return _machine_vdu(scaled[0], "aspect_id", flavour)
+    return _machine_vdu(plan_scale[0], "aspect_id", flavour)
+
+
+def _point(node: NodeParameters, flavour: Flavour) -> ConnectionPoint | None:
+    """SSH may go to a floating IP of the VIM's template, which is no connection point."""
+    points = flavour.connection_points
+    return points.get(node.ssh_cp_name) or points.get(node.nic_cp_name or "")
 
 
 def _machine_vdu(name: str, parameter: str, flavour: Flavour) -> str:

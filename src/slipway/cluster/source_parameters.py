@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from slipway.cluster.reading import Parameters, Refusal, Several
+from slipway.cluster.schema import ListOf, Parameters, Refusal
 from slipway.cluster.values import (
     Secret,
     choice,
@@ -42,7 +42,7 @@ class SourceParameters(Parameters, frozen=True, kw_only=True):
     repository: Annotated[str | None, url] = None
     signing_key_path: Annotated[str | None, package_path] = None
     allow_unsigned: Annotated[bool, flag] = False
-    files: Annotated[tuple[SourceFile, ...], Several(SourceFile)] = ()
+    files: Annotated[tuple[SourceFile, ...], ListOf(SourceFile)] = ()
 
     @classmethod
     def contradictions(cls, given: dict[str, Any]) -> Iterator[tuple[str, Refusal]]:
@@ -97,4 +97,4 @@ def _files(files: tuple[SourceFile, ...]) -> Iterator[tuple[str, Refusal]]:
     if missing := [name for name in NEEDED_FILES if name not in names]:
         yield "files", Refusal(f"there is no entry for {', '.join(missing)}", "name each of them once")
     if len(set(names)) != len(names):
-        yield "files", Refusal("a file stands there twice", "name each of them once")
+        yield "files", Refusal("a file is there twice", "name each of them once")

@@ -13,54 +13,50 @@ from typing import Any
 
 import msgspec
 
+from slipway.cluster.change import ClusterChange, Nodes, masters, workers
 from slipway.cluster.parameters import NAME, PATH, ClusterParameters
-from slipway.cluster.planning import batches, drain_id, drained, permit_id, permitted, step
-from slipway.cluster.plans import FETCH_SECONDS, SMOKE, setup_of
-from slipway.cluster.reading import Refusal
-from slipway.cluster.recorded import is_unfinished, recorded_version
-from slipway.cluster.roster import Nodes, Roster, checked_of, masters, parameters_of, workers
-from slipway.cluster.site import Node, Site
-from slipway.cluster.steps.arguments import Examine, Fetch, Record, Restart, Smoke, Uncordon, Upgrade
+from slipway.cluster.planning import batches, drain_id, drain_step, quorum_id, quorum_step, step
+from slipway.cluster.plans import FETCH_SECONDS, SMOKE
+from slipway.cluster.recorded import recorded_version, upgrade_is_unfinished
+from slipway.cluster.request import ClusterRequest
+from slipway.cluster.schema import Refusal
+from slipway.cluster.spec import ClusterSpec, Node
+from slipway.cluster.steps.arguments import Examine, Fetch, RecordVersion, Restart, SmokeTest, Uncordon, Upgrade
 from slipway.cluster.versions import Version, refuse_upgrade, version
 from slipway.model.errors import BadRequest, RequestError, Unprocessable
 from slipway.model.hooks import Edges, HookPlan
 from slipway.model.plan import Effect, Plan, Step, Verb
-from slipway.model.requests import ChangePackageRequest
 from slipway.model.situation import Situation
 
 HOOK = "change_current_package_end"
 RECORD = "record the version"
 
 
-def upgraded(roster: Roster, edges: Edges) -> HookPlan:
-    new = wanted_version(roster.situation)
+def plan_upgrade(change: ClusterChange, edges: Edges) -> HookPlan:
+    new = wanted_version(change.request)
     if new is None or "end" not in edges:
         return HookPlan()
-    control = masters(roster.after)
-    site = msgspec.structs.replace(roster.site(control), version=str(new))
-    source = roster.parameters.source.kind
-    steps = list(_fetches(roster, site)) if source != "image" else []
-    for node in roster.after:
+    control = masters(change.after)
+    cluster = msgspec.structs.replace(change.cluster(control), version=str(new))
+    source = change.parameters.source.kind
+    steps = list(_fetches(change, cluster)) if source != "image" else []
+    for node in change.after:
         after = [_fetch(node)] if source != "image" else []
-        steps.append(step(_examine(node), Examine(node=node, site=site, source=source), node=node, after=after))
-    before = [_examine(node) for node in roster.after]
-    for turn in _turns(roster):
-        steps += [one for node in turn for one in _one(roster, node, site, after=before)]
+        steps.append(step(_examine(node), Examine(node=node, cluster=cluster, source=source), node=node, after=after))
+    before = [_examine(node) for node in change.after]
+    for turn in _turns(change):
+        steps += [one for node in turn for one in _one(change, node, cluster, after=before)]
         before = [_uncordon(node) for node in turn]
-    if roster.parameters.smoke_test:
-        steps.append(step(SMOKE, Smoke(site=site, nodes=roster.after), after=before))
+    if change.parameters.smoke_test:
+        steps.append(step(SMOKE, SmokeTest(cluster=cluster, nodes=change.after), after=before))
         before = [SMOKE]
-    changed = [Effect(Verb.CHANGE, "cluster", f"{site.name} to Kubernetes {new}")]
-    return HookPlan(end=Plan.of(*steps, step(RECORD, Record(site=site), after=before, effects=changed)))
+    changed = [Effect(Verb.CHANGE, "cluster", f"{cluster.name} to Kubernetes {new}")]
+    return HookPlan(end=Plan.of(*steps, step(RECORD, RecordVersion(cluster=cluster), after=before, effects=changed)))
 
 
-def wanted_version(situation: Situation) -> Version | None:
+def wanted_version(request: ClusterRequest) -> Version | None:
     """What the request names, or the image of the new package's masters. None: the cluster stays as it is."""
-    request = situation.request
-    if not isinstance(request, ChangePackageRequest):
-        return None
-    parameters = parameters_of(situation)
-    given = request.additional_params.get(NAME) or {}
+    situation, parameters, given = request.situation, request.parameters, request.asked
     if given.get("kubernetes_version") is not None:
         new = parameters.kubernetes_version
         wanted = _checked(situation, new, f"{PATH}.kubernetes_version", BadRequest) if new else None
@@ -69,7 +65,7 @@ def wanted_version(situation: Situation) -> Version | None:
         return wanted
     if parameters.script_path is not None or parameters.source.kind != "image":
         return None
-    vdu = checked_of(situation, parameters).masters.vdu
+    vdu = request.checked.masters.vdu
     image = situation.flavour.vdus[vdu].image
     new = _version_in(image.version if image else None)
     return _checked(situation, new, f"vnfdId: the image of {vdu} has Kubernetes {new}", Unprocessable) if new else None
@@ -90,7 +86,7 @@ def _checked(situation: Situation, new: Version, at: str, kind: type[RequestErro
     vnf = situation.instance.vnf
     stored = (situation.instance.parameters.get(NAME) or {}).get("kubernetes_version")
     old = recorded_version(vnf) or _version_in(stored)
-    unfinished = is_unfinished(vnf)
+    unfinished = upgrade_is_unfinished(vnf)
     refusal = refuse_upgrade(old, new) if old else None
     if unfinished and new != old:
         refusal = Refusal(f"the upgrade to {old} was given up before every node had it", f"finish it: name {old}")
@@ -114,29 +110,31 @@ def _version_in(text: str | None) -> Version | None:
         return None
 
 
-def _turns(roster: Roster) -> list[Nodes]:
-    others = workers(roster.after)
-    return [*((node,) for node in masters(roster.after)), *batches(others, len(others))]
+def _turns(change: ClusterChange) -> list[Nodes]:
+    others = workers(change.after)
+    return [*((node,) for node in masters(change.after)), *batches(others, len(others))]
 
 
-def _one(roster: Roster, node: Node, site: Site, *, after: Sequence[str]) -> Iterator[Step]:
-    control = site.masters
+def _one(change: ClusterChange, node: Node, cluster: ClusterSpec, *, after: Sequence[str]) -> Iterator[Step]:
+    control = cluster.masters
     if node.master and len(control) > 1:
-        yield permitted(node, site, after=after)
-        after = [permit_id(node)]
-    source = roster.parameters.source.kind
-    upgrade = Upgrade(node=node, site=site, first=node == control[0], source=source)
+        yield quorum_step(node, cluster, after=after)
+        after = [quorum_id(node)]
+    source = change.parameters.source.kind
+    upgrade = Upgrade(node=node, cluster=cluster, first=node == control[0], source=source)
     yield step(_upgrade(node), upgrade, node=node, after=after)
-    yield drained(roster, node, site, after=[_upgrade(node)], unless=site.version)
-    yield step(_restart(node), Restart(node=node, site=site, source=source), node=node, after=[drain_id(node)])
-    yield step(_uncordon(node), Uncordon(node=node, site=site), node=node, after=[_restart(node)])
+    yield drain_step(change, node, cluster, after=[_upgrade(node)], unless=cluster.version)
+    yield step(_restart(node), Restart(node=node, cluster=cluster, source=source), node=node, after=[drain_id(node)])
+    yield step(_uncordon(node), Uncordon(node=node, cluster=cluster), node=node, after=[_restart(node)])
 
 
-def _fetches(roster: Roster, site: Site) -> Iterator[Step]:
+def _fetches(change: ClusterChange, cluster: ClusterSpec) -> Iterator[Step]:
     """Everywhere before anything changes anywhere: what can't be had is known then."""
-    setup, vnfd = setup_of(roster), roster.situation.descriptor.vnfd_id
-    for node in roster.after:
-        yield step(_fetch(node), Fetch(node=node, site=site, setup=setup, vnfd=vnfd), node=node, timeout=FETCH_SECONDS)
+    setup, vnfd = change.request.setup, change.situation.descriptor.vnfd_id
+    for node in change.after:
+        yield step(
+            _fetch(node), Fetch(node=node, cluster=cluster, setup=setup, vnfd=vnfd), node=node, timeout=FETCH_SECONDS
+        )
 
 
 def _fetch(node: Node) -> str:

@@ -11,12 +11,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from slipway.cluster.reading import Refusal, shown
+from slipway.cluster.schema import Refusal, kind_of_value
 from slipway.model.secrets import REFERENCE, is_reference
 
 LONGEST = 4096
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+InstallNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _CONTROL_BUT_LINES = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
@@ -65,7 +64,7 @@ class Secret:
 def text(value: Any) -> str:
     """One line of anything."""
     if not isinstance(value, str):
-        raise Refusal(f"text is wanted, not {shown(value)}", "write it in quotes")
+        raise Refusal(f"must be text, not {kind_of_value(value)}", "write it in quotes")
     if not value:
         raise Refusal("it is empty", "give it a value or leave it out")
     if len(value) > LONGEST:
@@ -101,7 +100,7 @@ def _secret(value: Any, unwanted: re.Pattern[str], longest: int) -> Secret:
     if is_reference(value):
         return Secret(dict(value))
     if not isinstance(value, str) or not value:
-        raise Refusal(f"text is wanted, not {'nothing' if value == '' else shown(value)}", "write it in quotes")
+        raise Refusal(f"must be text, not {'nothing' if value == '' else kind_of_value(value)}", "write it in quotes")
     if len(value) > longest:
         raise Refusal("it is too long", f"give at most {longest} characters")
     if unwanted.search(value):
@@ -111,7 +110,7 @@ def _secret(value: Any, unwanted: re.Pattern[str], longest: int) -> Secret:
 
 def flag(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise Refusal(f"true or false is wanted, not {shown(value)}", "write true or false without quotes")
+        raise Refusal(f"must be true or false, not {kind_of_value(value)}", "write true or false without quotes")
     return value
 
 
@@ -122,7 +121,7 @@ def whole(lowest: int, highest: int) -> Callable[[Any], int]:
         if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,18}", value, re.ASCII):
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise Refusal(f"a whole number is wanted, not {shown(value)}", f"give {lowest} to {highest}")
+            raise Refusal(f"must be a whole number, not {kind_of_value(value)}", f"give {lowest} to {highest}")
         if not lowest <= value <= highest:
             raise Refusal("the number is out of range", f"give {lowest} to {highest}")
         return value
@@ -133,7 +132,7 @@ def whole(lowest: int, highest: int) -> Callable[[Any], int]:
 def choice(*possible: str) -> Callable[[Any], str]:
     def read(value: Any) -> str:
         if value not in possible or not isinstance(value, str):
-            raise Refusal("it is none of the possible values", f"write one of: {', '.join(possible)}")
+            raise Refusal("unknown value", f"must be one of: {', '.join(possible)}")
         return value
 
     return read

@@ -1,4 +1,4 @@
-"""Which versions of Kubernetes there may be, what differs between them, and which may stand beside each other."""
+"""Which versions of Kubernetes are supported, what differs between them, and which may run in one cluster."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from slipway.cluster.reading import Refusal
+from slipway.cluster.schema import Refusal
 from slipway.cluster.values import text
 
 V1BETA3 = "kubeadm.k8s.io/v1beta3"

@@ -1,4 +1,4 @@
-"""The account a cluster is driven by once it stands: its tokens end by themselves, or with the account."""
+"""The service account that Slipway uses on clusters that it made: its tokens expire, or end with the account."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from slipway.kube import paths
-from slipway.kube.failure import KubeError
-from slipway.kube.seam import KubeApi
+from slipway.kube.errors import KubeError
+from slipway.kube.interface import KubeApi
+from slipway.model.access import SHORTEST_KUBE_TOKEN
 
 NAME = "slipway"
 NAMESPACE = "kube-system"
 ACCOUNTS = paths.namespaced("/api/v1", NAMESPACE, "serviceaccounts")
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
-SHORTEST = timedelta(minutes=10)  # the API grants no less
-LONGEST = timedelta(days=7)
-FETCHED = timedelta(hours=12)  # for a person, who can fetch another
-REGISTERED = timedelta(hours=24)  # for the cluster as a VIM; renewed when half of it is over
+VIM_TOKEN_LIFETIME = timedelta(hours=24)  # for the cluster as a VIM; renewed when half of it is over
 
 
 @dataclass(frozen=True)
-class Token:
+class ServiceAccountToken:
     value: str = field(repr=False)
     expires: datetime  # as granted, which may be sooner than asked
 
@@ -41,14 +39,14 @@ async def ensure_account(api: KubeApi) -> None:
     )
 
 
-async def granted_token(api: KubeApi, lifetime: timedelta) -> Token:
-    """Also where somebody removed the account."""
+async def issue_token(api: KubeApi, lifetime: timedelta) -> ServiceAccountToken:
+    """Makes the account where there is none."""
     await ensure_account(api)
     return await request_token(api, lifetime)
 
 
-async def request_token(api: KubeApi, lifetime: timedelta) -> Token:
-    seconds = int(max(lifetime, SHORTEST).total_seconds())
+async def request_token(api: KubeApi, lifetime: timedelta) -> ServiceAccountToken:
+    seconds = int(max(lifetime, SHORTEST_KUBE_TOKEN).total_seconds())
     request = {
         "apiVersion": "authentication.k8s.io/v1",
         "kind": "TokenRequest",
@@ -56,7 +54,7 @@ async def request_token(api: KubeApi, lifetime: timedelta) -> Token:
     }
     granted = (await api.create(f"{ACCOUNTS}/{NAME}/token", request)).get("status") or {}
     try:
-        return Token(granted["token"], datetime.fromisoformat(granted["expirationTimestamp"]))
+        return ServiceAccountToken(granted["token"], datetime.fromisoformat(granted["expirationTimestamp"]))
     except (KeyError, ValueError):
         raise KubeError(f"The cluster granted no token to {NAMESPACE}/{NAME}.") from None
 

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 
-from slipway.kube import failure
+from slipway.kube import errors
 from slipway.kube.credentials import Credentials, tls
 from slipway.kube.discovery import Discovery
-from slipway.kube.failure import KubeError
-from slipway.kube.seam import Object, Objects, PatchKind
-from slipway.model.errors import OutsideError
-from slipway.model.json_size import has_more_values
-from slipway.outside.guard import Guard
-from slipway.outside.handshake import closed_if_cancelled
+from slipway.kube.errors import KubeError
+from slipway.kube.interface import Object, Objects, PatchKind
+from slipway.model.errors import OutgoingRequestError
+from slipway.model.json_documents import has_more_values
+from slipway.outgoing.guard import Guard
+from slipway.outgoing.handshake import closed_if_cancelled
 
 if TYPE_CHECKING:
     import httpx
@@ -35,7 +35,7 @@ T = TypeVar("T")
 TIMEOUT = 30.0  # seconds for one call, from its turn to the last byte
 AT_ONCE = 8  # calls; others wait for their turn
 LARGEST = 32 << 20  # bytes of one answer
-LARGEST_GUARDED = 4 << 20  # of a cluster that somebody registered: it may say anything
+LARGEST_GUARDED = 4 << 20  # of a cluster that a user registered: it may send anything
 MOST_VALUES = 4_000_000  # of one answer, keys included
 MOST_VALUES_GUARDED = 250_000
 MOST_NAMES = 10_000
@@ -86,7 +86,7 @@ class Api:
     ) -> None:
         """`socket`: leads to the server in place of its address. `server_name`: what its certificate must be for.
 
-        `guard`: for an address that somebody gave us. `token`: asked before each call, for one that ends soon.
+        `guard`: for an address that a user gave. `token`: asked before each call, for one that ends soon.
         """
         self._credentials = credentials
         self._socket = socket
@@ -194,7 +194,7 @@ class Api:
             if not following:
                 return items
             query["continue"] = following
-        raise failure.too_large(self._asked("GET", path), f"{self._most_pages} pages")
+        raise errors.too_large(self._asked("GET", path), f"{self._most_pages} pages")
 
     async def _json(
         self, verb: str, path: str, query: dict[str, str] | None = None, body: Any = None, content_type: str = JSON
@@ -216,10 +216,10 @@ class Api:
             if len(answer) <= DECODED_AT_ONCE:
                 return msgspec.json.decode(answer, type=kind)
             if await asyncio.to_thread(has_more_values, answer, self._most_values):
-                raise failure.too_large(self._asked(verb, path), f"{self._most_values} values")
+                raise errors.too_large(self._asked(verb, path), f"{self._most_values} values")
             return await asyncio.to_thread(msgspec.json.decode, answer, type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            raise failure.not_kubernetes(self._asked(verb, path), answer) from None
+            raise errors.not_kubernetes(self._asked(verb, path), answer) from None
 
     async def _call(
         self, verb: str, path: str, query: dict[str, str] | None = None, body: Any = None, content_type: str = JSON
@@ -233,14 +233,14 @@ class Api:
                 async with asyncio.timeout(self._timeout):
                     status, answer = await self._exchange(verb, path, query, body, content_type, token)
             except TimeoutError:
-                raise failure.too_slow(asked, self._timeout) from None
-            except OutsideError as error:
+                raise errors.too_slow(asked, self._timeout) from None
+            except OutgoingRequestError as error:
                 raise KubeError(f"{asked}: {error.detail}", temporary=error.temporary) from None
             except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-                raise failure.not_reached(asked, error) from None
+                raise errors.unreachable(asked, error) from None
         if not 200 <= status < 300:
-            secrets = [*self._credentials.secrets, *([token] if token else []), *failure.secrets_of(body)]
-            raise failure.refused(asked, status, answer, secrets)
+            secrets = [*self._credentials.secrets, *([token] if token else []), *errors.secrets_of(body)]
+            raise errors.refused(asked, status, answer, secrets)
         return answer
 
     async def _exchange(
@@ -262,12 +262,12 @@ class Api:
             ) as response,
         ):
             if response.headers.get("Content-Encoding", "identity").strip().lower() not in ("", "identity"):
-                raise failure.packed(self._asked(verb, path))
+                raise errors.packed(self._asked(verb, path))
             async for chunk in response.aiter_raw():
                 taken += chunk
                 if len(taken) > self._largest:
-                    raise failure.too_large(self._asked(verb, path), f"{self._largest} bytes")
+                    raise errors.too_large(self._asked(verb, path), f"{self._largest} bytes")
         return response.status_code, bytes(taken)
 
     def _asked(self, verb: str, path: str) -> str:
-        return failure.short(f"{verb} {path} on {self._credentials.server}")
+        return errors.short(f"{verb} {path} on {self._credentials.server}")

@@ -1,4 +1,4 @@
-"""Bootstrap tokens: what a machine shows to be let in as a node. Made as `kubeadm token create` makes them."""
+"""Bootstrap tokens, with which a machine joins as a node. Made as `kubeadm token create` makes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from slipway.kube import paths
 from slipway.kube.credentials import ca_of
-from slipway.kube.seam import KubeApi
+from slipway.kube.interface import KubeApi
 from slipway.model.errors import StepError
 
 NAMESPACE = "kube-system"
@@ -50,7 +50,11 @@ def new_token() -> str:
 
 async def remove_token(api: KubeApi, token: str) -> None:
     if not (match := _TOKEN.fullmatch(token)):
-        raise StepError("What should be a bootstrap token is none.")  # and may be another secret, so it is not shown
+        # It may be another secret, so it is not shown.
+        raise StepError(
+            "The bootstrap token to remove is not of the form [a-z0-9]{6}.[a-z0-9]{16}.",
+            cure="remove it by hand: kubectl -n kube-system get secrets; kubeadm token delete.",
+        )
     await api.delete(paths.namespaced("/api/v1", NAMESPACE, "secrets", _secret_name(match[1])))
 
 

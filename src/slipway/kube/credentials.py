@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from slipway.model.errors import PackageError, StepError
-from slipway.outside.tls import RefusedPem, check_pem, load_chain
+from slipway.outgoing.tls import RefusedPem, check_pem, load_chain
 from slipway.package.yaml_reader import read_yaml
 
 LARGEST = 1 << 20  # bytes of a kubeconfig
@@ -64,23 +64,23 @@ def from_kubeconfig(text: str) -> Credentials:
     _refuse(user, {"client-certificate": "names a file", "client-key": "names a file", "tokenFile": "names a file"})
     _refuse(cluster, {"certificate-authority": "names a file"})
     certificate, key = _data(user, "client-certificate-data"), _data(user, "client-key-data")
-    ca, token = _data(cluster, "certificate-authority-data"), _text(user, "token")
+    ca, token = _data(cluster, "certificate-authority-data"), _string_or_none(user, "token")
     if ca is None:
         raise _invalid("has no certificate-authority-data")
     if not token and not (certificate and key):
         raise _invalid("has neither a token nor a client certificate with its key")
     return Credentials(
-        server=_text(cluster, "server") or "",
+        server=_string_or_none(cluster, "server") or "",
         ca=ca,
         client_certificate=certificate if key else None,
         client_key=key if certificate else None,
         token=token,
-        server_name=_text(cluster, "tls-server-name"),
+        server_name=_string_or_none(cluster, "tls-server-name"),
     )
 
 
 def ca_of(text: str) -> str:
-    """The CA of the only cluster in a kubeconfig that nobody logs in with, as kubeadm publishes it."""
+    """The CA of the only cluster in a kubeconfig without users, as kubeadm publishes it."""
     clusters = _read(text).get("clusters")
     first = clusters[0] if isinstance(clusters, list) and clusters else None
     cluster = first.get("cluster") if isinstance(first, dict) else None
@@ -101,7 +101,7 @@ def _read(text: str) -> dict[str, Any]:
 
 
 def tls(credentials: Credentials) -> ssl.SSLContext:
-    """Trusts the given CA and nobody else. The default context would trust everybody's besides."""
+    """Trusts the given CA only. The default context would trust the system's CAs besides."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if credentials.ca is not None else ssl.create_default_context()
     try:
         if credentials.ca is not None:
@@ -141,7 +141,7 @@ def _refuse(part: dict[str, Any], reasons: dict[str, str]) -> None:
 
 
 def _data(part: dict[str, Any], key: str) -> str | None:
-    if (text := _text(part, key)) is None:
+    if (text := _string_or_none(part, key)) is None:
         return None
     try:
         return base64.b64decode(text, validate=True).decode("ascii")
@@ -149,7 +149,7 @@ def _data(part: dict[str, Any], key: str) -> str | None:
         raise _invalid(f"has no base64 of PEM in {key}") from None
 
 
-def _text(part: dict[str, Any], key: str) -> str | None:
+def _string_or_none(part: dict[str, Any], key: str) -> str | None:
     value = part.get(key)
     if value is not None and not isinstance(value, str):
         raise _invalid(f"has no text in {key}")

@@ -6,9 +6,9 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from slipway.kube import failure, paths
-from slipway.kube.failure import KubeError
-from slipway.kube.seam import Object
+from slipway.kube import errors, paths
+from slipway.kube.errors import KubeError
+from slipway.kube.interface import Object
 from slipway.model.errors import StepError
 
 
@@ -43,14 +43,14 @@ class Discovery:
             self._known[api_version] = await self._kinds(api_version, kind)
         if resource := self._known[api_version].get(kind):
             return resource
-        raise failure.unknown_kind(api_version, kind, self._server)
+        raise errors.unknown_kind(api_version, kind, self._server)
 
     async def _kinds(self, api_version: str, kind: str) -> dict[str, Resource]:
         try:
             found = await self._get(_group(api_version))
         except KubeError as error:
             if error.status == 404:
-                raise failure.unknown_kind(api_version, kind, self._server) from None
+                raise errors.unknown_kind(api_version, kind, self._server) from None
             raise
         return {
             entry["kind"]: Resource(entry["name"], bool(entry.get("namespaced")))

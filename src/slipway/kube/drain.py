@@ -1,6 +1,6 @@
-"""Emptying a node: its pods are asked to leave, at once, as far as their disruption budgets let them.
+"""Draining a node: its pods are evicted, all at once, as far as their disruption budgets allow.
 
-    await drain(api, "worker-2", Policy(timeout=600), say)
+    await drain(api, "worker-2", Policy(timeout=600), report)
 
 Done again after a crash at any point, it goes on: what has left is not there, what was evicted is terminating.
 
@@ -13,34 +13,33 @@ while it is drained is dead from then on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from slipway.kube import paths
-from slipway.kube.eviction import Eviction, evict
-from slipway.kube.nodes import cordon, find_node, node_is_ready, uncordon
+from slipway.kube.errors import BUDGET, TERMINATING, KubeError
+from slipway.kube.interface import KubeApi, Object, Objects, ReportProgress
+from slipway.kube.nodes import cordon, find_node, node_is_ready
 from slipway.kube.pods import Pod, Sorted, names, sort
-from slipway.kube.seam import KubeApi, Objects, Say
-from slipway.kube.together import together
 from slipway.model.errors import StepError
+from slipway.waiting import Backoff
 
-__all__ = ["Policy", "cordon", "drain", "node_is_ready", "uncordon"]
-
-SHORT, LONG = 0.5, 5.0  # seconds between two looks: at first and after progress, and at last
+T = TypeVar("T")
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 5.0  # seconds between two looks: at first and after progress, and at last
 FORCED_GRACE = 30  # seconds at most that a pod has to end when the time is over and force removes it
 LAST_LOOK = 15.0  # seconds beyond that for the kubelet to say so
 
 
 @dataclass(frozen=True)
-class Policy:
+class DrainPolicy:
     timeout: float = 600.0  # seconds, for all pods of the node together
     empty_dir: Literal["delete", "refuse"] = "delete"
-    force: bool = False  # pods that nobody would bring back go too, and, when the time is over, those a budget holds
+    force: bool = False  # pods without a controller go too, and, when the time is over, those a budget holds
 
 
-async def drain(api: KubeApi, node: str, policy: Policy, say: Say, *, dead: bool = False) -> None:
-    """A node without pods but its DaemonSets' and its static ones. One that is not there is as empty as can be.
+async def drain(api: KubeApi, node: str, policy: DrainPolicy, report: ReportProgress, *, dead: bool = False) -> None:
+    """Evict all pods but those of DaemonSets and static ones. A node that is not there has none.
 
     `dead`: the caller knows more than the cluster, which takes most of a minute to miss a node.
     """
@@ -49,19 +48,20 @@ async def drain(api: KubeApi, node: str, policy: Policy, say: Say, *, dead: bool
         return
     await cordon(api, node)
     if dead or not node_is_ready(found):
-        await _leave_dead(api, node, sort(await _pods_on(api, node)), say)
+        await _evict_without_waiting(api, node, sort(await _pods_on(api, node)), report)
         return
-    end = asyncio.get_running_loop().time() + policy.timeout
+    backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE, timeout=policy.timeout)
     for _ in range(2):  # the second time for pods that were on their way here when the node was cordoned
         pods = sort(await _pods_on(api, node))
         if not pods.leaving:
             return
         _check(node, pods, policy)
-        say(f"{node}: evicting {_count(pods.leaving)}")
-        await _empty(api, node, pods.leaving, policy, end, say)
+        report(f"{node}: evicting {_count(pods.leaving)}")
+        backoff.reset()
+        await _evict_all(api, node, pods.leaving, policy, backoff, report)
 
 
-def _check(node: str, pods: Sorted, policy: Policy) -> None:
+def _check(node: str, pods: Sorted, policy: DrainPolicy) -> None:
     """Before anything is evicted."""
     if policy.empty_dir == "refuse" and pods.with_empty_dir:
         raise StepError(
@@ -75,36 +75,37 @@ def _check(node: str, pods: Sorted, policy: Policy) -> None:
         )
 
 
-async def _leave_dead(api: KubeApi, node: str, pods: Sorted, say: Say) -> None:
+async def _evict_without_waiting(api: KubeApi, node: str, pods: Sorted, report: ReportProgress) -> None:
     asked = [pod for pod in pods.leaving if not pod.terminating]
-    say(f"{node} does not answer: {_count(asked)} evicted without waiting for the end")
-    evictions = await together(evict(api, pod) for pod in asked)
+    report(f"{node} does not answer: {_count(asked)} evicted without waiting for the end")
+    evictions = await gather_or_cancel(evict(api, pod) for pod in asked)
     if held := [eviction for eviction in evictions if eviction.held]:
-        say(f"{node}: left to the cluster: {names(held, '; ')}")
+        report(f"{node}: left to the cluster: {names(held, '; ')}")
 
 
-async def _empty(api: KubeApi, node: str, leaving: tuple[Pod, ...], policy: Policy, end: float, say: Say) -> None:
+async def _evict_all(
+    api: KubeApi, node: str, leaving: tuple[Pod, ...], policy: DrainPolicy, backoff: Backoff, report: ReportProgress
+) -> None:
     """Rounds: ask all that were not let go yet, look who is left, wait a little longer when nothing moved."""
-    now = asyncio.get_running_loop().time
-    pause, told = SHORT, len(leaving)
-    left, held = await _round(api, node, leaving, [pod for pod in leaving if not pod.terminating])
-    while left and now() < end:
-        await asyncio.sleep(min(pause, max(0.0, end - now())))
+    reported = len(leaving)
+    left, held = await _evict_once(api, node, leaving, [pod for pod in leaving if not pod.terminating])
+    while left and await backoff.pause():
         before = (len(left), len(held))
-        left, held = await _round(api, node, left, [eviction.pod for eviction in held])
+        left, held = await _evict_once(api, node, left, [eviction.pod for eviction in held])
         if left and not await _still_ready(api, node):
-            say(f"{node} is no longer ready: {_count(left)} left to the cluster")
+            report(f"{node} is no longer ready: {_count(left)} left to the cluster")
             return
-        pause = SHORT if (len(left), len(held)) != before else min(pause * 1.5, LONG)
-        if len(left) <= told // 2:  # a few words, not one for each pod
-            told = len(left)
-            say(f"{node}: {_count(left)} left")
+        if (len(left), len(held)) != before:
+            backoff.reset()
+        if len(left) <= reported // 2:  # a few words, not one for each pod
+            reported = len(left)
+            report(f"{node}: {_count(left)} left")
     if left and policy.force and held:
-        say(f"{node}: the time is over, {names([eviction.pod for eviction in held])} deleted")
-        left = await _delete(api, node, left, [eviction.pod for eviction in held])
+        report(f"{node}: the time is over, {names([eviction.pod for eviction in held])} deleted")
+        left = await _force_delete(api, node, left, [eviction.pod for eviction in held])
         held = []
     if left:
-        raise _not_empty(node, left, held, policy)
+        raise _timeout_error(node, left, held, policy)
 
 
 async def _still_ready(api: KubeApi, node: str) -> bool:
@@ -113,28 +114,28 @@ async def _still_ready(api: KubeApi, node: str) -> bool:
     return found is not None and node_is_ready(found)
 
 
-async def _round(
+async def _evict_once(
     api: KubeApi, node: str, left: Iterable[Pod], asked: list[Pod]
 ) -> tuple[tuple[Pod, ...], list[Eviction]]:
     """Who is left of all, and who of those was held."""
-    evictions = await together(evict(api, pod) for pod in asked)
+    evictions = await gather_or_cancel(evict(api, pod) for pod in asked)
     left = await _still_there(api, node, left)
     there = set(left)
     return left, [eviction for eviction in evictions if eviction.held and eviction.pod in there]
 
 
-async def _delete(api: KubeApi, node: str, left: tuple[Pod, ...], held: list[Pod]) -> tuple[Pod, ...]:
+async def _force_delete(api: KubeApi, node: str, left: tuple[Pod, ...], held: list[Pod]) -> tuple[Pod, ...]:
     """Past their budgets, not past their own time to end, as far as that is short."""
 
     async def delete(pod: Pod) -> None:
         grace = min(int(pod.grace), FORCED_GRACE)
         await api.delete(paths.pod(pod.namespace, pod.name), uid=pod.uid, grace=grace)
 
-    await together(delete(pod) for pod in held)
-    now = asyncio.get_running_loop().time
-    end = now() + min(max(pod.grace for pod in held), FORCED_GRACE) + LAST_LOOK
-    while (left := await _still_there(api, node, left)) and now() < end:  # noqa: ASYNC110 - their kubelet ends them
-        await asyncio.sleep(SHORT)
+    await gather_or_cancel(delete(pod) for pod in held)
+    grace = min(max(pod.grace for pod in held), FORCED_GRACE)
+    backoff = Backoff(FIRST_PAUSE, FIRST_PAUSE, timeout=grace + LAST_LOOK)
+    while (left := await _still_there(api, node, left)) and await backoff.pause():
+        pass
     return left
 
 
@@ -148,7 +149,7 @@ async def _still_there(api: KubeApi, node: str, pods: Iterable[Pod]) -> tuple[Po
     return tuple(pod for pod in pods if pod.uid in there)
 
 
-def _not_empty(node: str, left: tuple[Pod, ...], held: list[Eviction], policy: Policy) -> StepError:
+def _timeout_error(node: str, left: tuple[Pod, ...], held: list[Eviction], policy: DrainPolicy) -> StepError:
     asked = {eviction.pod for eviction in held}
     ending = [pod for pod in left if pod not in asked]
     parts, cures = [], []
@@ -159,7 +160,7 @@ def _not_empty(node: str, left: tuple[Pod, ...], held: list[Eviction], policy: P
         parts.append(f"not ended yet: {names(ending)}")
         cures.append("see what keeps the pods that do not end (a finalizer, a volume), or raise drain.timeout")
     return StepError(
-        f"Node {node} still has {_count(left)} after {policy.timeout:g} s: {'; '.join(parts)}.",
+        f"timed out after {policy.timeout:g} s draining node {node} ({_count(left)} left: {'; '.join(parts)}).",
         cure="; ".join(cures) + ".",
     )
 
@@ -167,3 +168,47 @@ def _not_empty(node: str, left: tuple[Pod, ...], held: list[Eviction], policy: P
 def _count(pods: Iterable[Pod]) -> str:
     number = len(list(pods))
     return f"{number} pod" if number == 1 else f"{number} pods"
+
+
+@dataclass(frozen=True)
+class Eviction:
+    pod: Pod
+    held: str = ""  # why it was not let go; empty: it was, or is gone
+
+    def __str__(self) -> str:
+        return f"{self.pod} is held: {self.held}" if self.held else str(self.pod)
+
+
+async def evict(api: KubeApi, pod: Pod) -> Eviction:
+    try:
+        await api.create(paths.pod(pod.namespace, pod.name, "eviction"), _eviction_request(pod))
+    except KubeError as error:
+        if error.status == 404 or (error.status == 403 and error.cause(TERMINATING)):
+            return Eviction(pod)  # gone; or its namespace goes, and it with it
+        # 429 is a budget, or a server with too much to do; 500 is what a pod of two budgets gets; 409 says that it
+        # was changed meanwhile, or that another one has its name by now.
+        if error.status == 409 or (error.status is not None and error.temporary):
+            budget = error.cause(BUDGET)
+            return Eviction(pod, held=budget.message if budget else error.detail.rstrip("."))
+        raise
+    return Eviction(pod)
+
+
+def _eviction_request(pod: Pod) -> Object:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"namespace": pod.namespace, "name": pod.name},
+        "deleteOptions": {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.uid}},
+    }
+
+
+async def gather_or_cancel(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """All results; the first call that fails cancels the others, and its error is raised."""
+    tasks = [asyncio.create_task(call) for call in calls]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from slipway.kube import paths
-from slipway.kube.failure import KubeError
+from slipway.kube.errors import KubeError
+from slipway.kube.interface import KubeApi, Object
 from slipway.kube.pods import condition
-from slipway.kube.seam import KubeApi, Object
 
 
 async def find_node(api: KubeApi, name: str) -> Object | None:
@@ -26,8 +26,8 @@ def node_is_ready(node: Object) -> bool:
 
 def kubelet_version(node: Object) -> str | None:
     """As its kubelet tells it: v1.34.4."""
-    told: str | None = ((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion")
-    return told
+    version: str | None = ((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion")
+    return version
 
 
 async def kubelet_answers(api: KubeApi, name: str, limit: float = 10.0) -> bool:
@@ -39,7 +39,7 @@ async def kubelet_answers(api: KubeApi, name: str, limit: float = 10.0) -> bool:
         return False
 
 
-async def silent_nodes(api: KubeApi) -> list[str]:
+async def unreachable_nodes(api: KubeApi) -> list[str]:
     """Those that are not Ready, says the cluster, and whose kubelets do not answer either."""
     doubtful = [node["metadata"]["name"] for node in await api.list(paths.NODES) if not node_is_ready(node)]
     answers = await asyncio.gather(*(kubelet_answers(api, name) for name in doubtful))
@@ -47,7 +47,7 @@ async def silent_nodes(api: KubeApi) -> list[str]:
 
 
 async def cordon(api: KubeApi, name: str) -> bool:
-    """No new pods from now on. True when it was us: an undo leaves a node alone that somebody else had cordoned."""
+    """No new pods from now on. True when it was us: an undo leaves a node alone that was cordoned before."""
     node = await find_node(api, name)
     if node is None or (node.get("spec") or {}).get("unschedulable"):
         return False

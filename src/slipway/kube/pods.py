@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from slipway.kube.seam import Object
+from slipway.kube.interface import Object
 
 MIRROR = "kubernetes.io/config.mirror"  # of a static pod, which the kubelet runs from a file
 FINISHED = ("Succeeded", "Failed")
@@ -18,7 +18,7 @@ class Pod:
     namespace: str
     name: str
     uid: str
-    terminating: bool = False  # somebody has deleted it already
+    terminating: bool = False  # it has been deleted already
     grace: float = 30.0  # seconds that it may take to end
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ def has_empty_dir(pod: Object) -> bool:
 
 
 def controller_kind(pod: Object) -> str | None:
-    """Who would make another one in its place; None: nobody."""
+    """The controller that would make another one in its place, or None."""
     owners = pod["metadata"].get("ownerReferences") or []
     return next((owner.get("kind") for owner in owners if owner.get("controller")), None)
 

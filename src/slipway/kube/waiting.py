@@ -1,168 +1,135 @@
-"""Waiting for a cluster to become what it was asked to be: looked at ever less often, and never without an end.
+"""Waiting for nodes, deployments, daemon sets and pods.
 
-When the time is over the error tells what was seen last, in the cluster's own words: conditions, the reason a
-container waits, the latest events. While the API itself does not answer, that is what was seen.
+A timeout's error has the last condition in the cluster's own words: conditions, the reason a container waits, the
+latest events; or that the API does not answer.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from typing import Any
 
 from slipway.kube import paths
-from slipway.kube.failure import KubeError, short
-from slipway.kube.nodes import find_node, kubelet_version, node_is_ready, silent_nodes
+from slipway.kube.errors import KubeError, short
+from slipway.kube.interface import KubeApi, Object
+from slipway.kube.nodes import find_node, kubelet_version, node_is_ready, unreachable_nodes
 from slipway.kube.pods import condition
-from slipway.kube.seam import KubeApi, Object
-from slipway.kube.seen import events_of, told_conditions, told_pod
 from slipway.model.errors import StepError
+from slipway.waiting import Observation, wait_for
 
-SHORT, LONG = 0.2, 3.0  # seconds between two looks: at first, and at last
 APPS = "/apis/apps/v1"
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+EVENTS = 3  # the latest, in an error
 
 
-@dataclass(frozen=True)
-class Look:
-    """What one look found. `done` ends the wait; `hopeless` too, with an error."""
-
-    done: bool
-    seen: str
-    hopeless: bool = False
-
-
-async def until(look: Callable[[], Awaitable[Look]], what: str, limit: float) -> None:
-    """`what` is what is waited for: "node worker-1 is Ready"."""
-    now = asyncio.get_running_loop().time
-    end, pause, last = now() + limit, SHORT, Look(False, "nothing yet")
-    while True:
-        try:
-            last = await look()
-        except KubeError as error:
-            if not error.temporary:
-                raise
-            last = Look(False, error.detail)
-        if last.done:
-            return
-        if last.hopeless:
-            raise StepError(f"It can't be that {what} any more. Seen: {last.seen}.")
-        if now() >= end:
-            seen = last.seen.rstrip(".")
-            raise StepError(f"Waited {limit:g} s in vain until {what}. Last seen: {seen}.", temporary=True)
-        await asyncio.sleep(min(pause, max(0.0, end - now())))
-        pause = min(pause * 1.3, LONG)
-
-
-async def node_ready(api: KubeApi, name: str, limit: float, version: str | None = None) -> None:
+async def wait_for_node_ready(api: KubeApi, name: str, limit: float, version: str | None = None) -> None:
     """With `version` as v1.34.4: and its kubelet has that one."""
 
-    async def look() -> Look:
+    async def look() -> Observation:
         node = await find_node(api, name)
         if node is None:
-            return Look(False, "no such node")
+            return Observation(False, "no such node")
         if version and (has := kubelet_version(node)) != version:
-            return Look(False, f"its kubelet has {has or 'no version'}")
-        return Look(node_is_ready(node), told_conditions(node, "Ready") or "no word from its kubelet")
+            return Observation(False, f"its kubelet has {has or 'no version'}")
+        return Observation(node_is_ready(node), describe_conditions(node, "Ready") or "no word from its kubelet")
 
     at = f" at {version}" if version else ""
-    await _explained(api, look, f"node {name} is Ready{at}", limit, "default", "Node", name)
+    await _wait_with_events(api, look, f"node {name} to be Ready{at}", limit, "default", "Node", name)
 
 
-async def node_gone(api: KubeApi, name: str, limit: float) -> None:
-    async def look() -> Look:
+async def wait_for_node_gone(api: KubeApi, name: str, limit: float) -> None:
+    async def look() -> Observation:
         node = await find_node(api, name)
         finalizers = (node or {}).get("metadata", {}).get("finalizers") or []
-        return Look(node is None, "it is still there" + (f", held by {', '.join(finalizers)}" if finalizers else ""))
+        return Observation(
+            node is None, "it is still there" + (f", held by {', '.join(finalizers)}" if finalizers else "")
+        )
 
-    await until(look, f"node {name} is gone", limit)
+    await wait_for(look, f"node {name} to be gone", limit)
 
 
-async def deployment_available(api: KubeApi, namespace: str, name: str, limit: float) -> None:
+async def wait_for_deployment(api: KubeApi, namespace: str, name: str, limit: float) -> None:
     """The newest version of it, with all replicas."""
     path = paths.namespaced(APPS, namespace, "deployments", name)
 
-    async def look() -> Look:
+    async def look() -> Observation:
         if (found := await _find(api, path)) is None:
-            return Look(False, "no such deployment")
+            return Observation(False, "no such deployment")
         status, wanted = found.get("status") or {}, found["spec"].get("replicas", 1)
         current = status.get("observedGeneration", 0) >= found["metadata"].get("generation", 0)
         counts = [status.get(key, 0) for key in ("updatedReplicas", "availableReplicas", "replicas")]
         if current and counts == [wanted] * 3 and condition(found, "Available").get("status") == "True":
-            return Look(True, "")
+            return Observation(True, "")
         labels = found["spec"]["selector"].get("matchLabels") or {}
         selector = ",".join(f"{key}={value}" for key, value in labels.items())
         pods = await api.list(paths.pods(namespace), labelSelector=selector)
-        parts = [f"{counts[1]} of {wanted} available", told_conditions(found, "Progressing", "ReplicaFailure")]
-        parts += [told_pod(pod) for pod in pods if condition(pod, "Ready").get("status") != "True"][:3]
-        return Look(False, "; ".join(part for part in parts if part))
+        parts = [f"{counts[1]} of {wanted} available", describe_conditions(found, "Progressing", "ReplicaFailure")]
+        parts += [describe_pod(pod) for pod in pods if condition(pod, "Ready").get("status") != "True"][:3]
+        return Observation(False, "; ".join(part for part in parts if part))
 
-    await _explained(api, look, f"deployment {namespace}/{name} is available", limit, namespace, "Deployment", name)
+    await _wait_with_events(
+        api, look, f"deployment {namespace}/{name} to be available", limit, namespace, "Deployment", name
+    )
 
 
-async def daemon_set_current(api: KubeApi, namespace: str, name: str, limit: float) -> None:
+async def wait_for_daemon_set(api: KubeApi, namespace: str, name: str, limit: float) -> None:
     """Its newest version on every node. One that is not there has nothing to bring, and on a dead node it never is."""
     path = paths.namespaced(APPS, namespace, "daemonsets", name)
 
-    async def look() -> Look:
+    async def look() -> Observation:
         if (found := await _find(api, path)) is None:
-            return Look(True, "")
+            return Observation(True, "")
         status = found.get("status") or {}
         wanted = status.get("desiredNumberScheduled", 0)
         seen = status.get("observedGeneration") == found["metadata"]["generation"]
         updated, available = status.get("updatedNumberScheduled", 0), status.get("numberAvailable", 0)
         if seen and updated == available == wanted:
-            return Look(True, "")
+            return Observation(True, "")
         counted = f"{updated} updated, {available} available of {wanted}"
-        dead = await silent_nodes(api)
-        told = (
+        dead = await unreachable_nodes(api)
+        described = (
             f"{counted}; {', '.join(dead)} not Ready, and no kubelet answers there: heal it first" if dead else counted
         )
-        return Look(False, told, hopeless=bool(dead))
+        return Observation(False, described, hopeless=bool(dead))
 
-    await _explained(api, look, f"daemon set {namespace}/{name} is current", limit, namespace, "DaemonSet", name)
+    await _wait_with_events(
+        api, look, f"daemon set {namespace}/{name} to be current", limit, namespace, "DaemonSet", name
+    )
 
 
-async def pod_running(api: KubeApi, namespace: str, name: str, limit: float) -> None:
+async def wait_for_pod(api: KubeApi, namespace: str, name: str, limit: float) -> None:
     """Running and ready; one that ran to a good end did as well."""
 
-    async def look() -> Look:
+    async def look() -> Observation:
         if (pod := await _find(api, paths.pod(namespace, name))) is None:
-            return Look(False, "no such pod")
+            return Observation(False, "no such pod")
         phase = (pod.get("status") or {}).get("phase")
         ready = phase == "Running" and condition(pod, "Ready").get("status") == "True"
-        return Look(ready or phase == "Succeeded", told_pod(pod), hopeless=phase == "Failed")
+        return Observation(ready or phase == "Succeeded", describe_pod(pod), hopeless=phase == "Failed")
 
-    await _explained(api, look, f"pod {namespace}/{name} runs", limit, namespace, "Pod", name)
-
-
-async def definition_established(api: KubeApi, name: str, limit: float) -> None:
-    """A CustomResourceDefinition: from then on its kind can be applied."""
-
-    async def look() -> Look:
-        if (found := await _find(api, f"{DEFINITIONS}/{paths.segment(name)}")) is None:
-            return Look(False, "no such definition")
-        established = condition(found, "Established").get("status") == "True"
-        return Look(established, told_conditions(found, "NamesAccepted", "Established") or "no conditions")
-
-    await until(look, f"custom resource definition {name} is established", limit)
+    await _wait_with_events(api, look, f"pod {namespace}/{name} to run", limit, namespace, "Pod", name)
 
 
-async def _explained(
-    api: KubeApi, look: Callable[[], Awaitable[Look]], what: str, limit: float, namespace: str, kind: str, name: str
+async def _wait_with_events(
+    api: KubeApi,
+    look: Callable[[], Awaitable[Observation]],
+    what: str,
+    limit: float,
+    namespace: str,
+    kind: str,
+    name: str,
 ) -> None:
-    """As `until`, with the latest events in the error. One that can't be asked for them any more is raised as it is."""
+    """As `wait_for`, with the latest events in the error. A KubeError is raised as it is: the API can't be asked."""
     try:
-        await until(look, what, limit)
+        await wait_for(look, what, limit)
     except KubeError:
         raise
     except StepError as error:
         try:
-            events = await events_of(api, namespace, kind, name)
+            events = await latest_events(api, namespace, kind, name)
         except KubeError:
             events = []
-        told = f" Events: {'; '.join(short(event) for event in events)}." if events else ""
-        raise StepError(error.detail + told, temporary=error.temporary) from None
+        described = f" Events: {'; '.join(short(event) for event in events)}." if events else ""
+        raise StepError(error.detail + described, temporary=error.temporary) from None
 
 
 async def _find(api: KubeApi, path: str) -> Object | None:
@@ -172,3 +139,47 @@ async def _find(api: KubeApi, path: str) -> Object | None:
         if error.status == 404:
             return None
         raise
+
+
+def describe_conditions(found: Object, *kinds: str) -> str:
+    described = []
+    for kind in kinds:
+        if one := condition(found, kind):
+            why = ": ".join(part for part in (one.get("reason"), one.get("message")) if part)
+            described.append(f"{kind} is {one.get('status')}" + (f" ({short(why)})" if why else ""))
+    return ", ".join(described)
+
+
+def describe_pod(pod: Object) -> str:
+    """Its phase, and what is the matter with it: not scheduled, or a container that waits or has ended."""
+    status = pod.get("status") or {}
+    described = [f"pod {pod['metadata']['name']} is {status.get('phase', 'unknown')}"]
+    if condition(pod, "PodScheduled").get("status") == "False":
+        described.append(describe_conditions(pod, "PodScheduled"))
+    for name in ("initContainerStatuses", "containerStatuses"):
+        described += [_describe_container(container) for container in status.get(name) or []]
+    if status.get("reason"):
+        described.append(short(f"{status['reason']} {status.get('message', '')}"))
+    return ", ".join(part for part in described if part)
+
+
+async def latest_events(api: KubeApi, namespace: str, kind: str, name: str) -> list[str]:
+    """The latest, oldest of them first. A node's events are in the namespace "default"."""
+    selector = f"involvedObject.kind={kind},involvedObject.name={name}"
+    found = await api.list(paths.namespaced("/api/v1", namespace, "events"), fieldSelector=selector)
+    latest = sorted(found, key=_timestamp)[-EVENTS:]
+    return [short(f"{event.get('reason', '')}: {event.get('message', '')}") for event in latest]
+
+
+def _describe_container(container: dict[str, Any]) -> str:
+    state = container.get("state") or {}
+    for name in ("waiting", "terminated"):
+        if (found := state.get(name)) and found.get("reason") not in ("PodInitializing", "Completed"):
+            why = ": ".join(part for part in (found.get("reason"), found.get("message")) if part)
+            return f"container {container.get('name')} {name} ({short(why)})"
+    return ""
+
+
+def _timestamp(event: Object) -> str:
+    """RFC 3339 in UTC sorts as text."""
+    return event.get("eventTime") or event.get("lastTimestamp") or event["metadata"].get("creationTimestamp") or ""

@@ -1,8 +1,8 @@
 """Change of the current package: the same VNF, described by a newer VNFD from now on.
 
-Machines stay as they are. What is new in them is the work of the new VNFD's hooks, or comes with the next heal, which
-makes a machine from the new package's image. The record follows at the very end: an operation that failed or was rolled
-back leaves the VNF on the package it had.
+Machines that the new VNFD makes from something else are made anew, one after another (package_renewal.py); all others
+stay. The record follows at the very end: an operation that failed or was rolled back leaves the VNF on the package it
+had.
 """
 
 from __future__ import annotations
@@ -13,19 +13,29 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from slipway.lcm.record import member_of
-from slipway.lcm.rules import Rules, made_from
-from slipway.lcm.targets import change_to, check_links, highest_levels, info_of, level_of, scale_levels, target_at
-from slipway.lcm.unsupported import refuse_unsupported
-from slipway.lcm.vim_choice import connections_with, key_of
-from slipway.model.connectivity import links_of, recorded_links
+from slipway.lcm.affected_resources import modifications
+from slipway.lcm.link_checks import check_links, check_managed_links, check_managed_stay
+from slipway.lcm.operation_rules import OperationRules, made_from
+from slipway.lcm.package_renewal import check_parameters, renewal_of, turns_of
+from slipway.lcm.targets import change_to, info_of, target_at
+from slipway.lcm.unsupported import refuse_links_elsewhere, refuse_unsupported_links
+from slipway.lcm.upgrade_parameters import OF_THIS_REQUEST
+from slipway.model.connectivity import links_of, recorded_links, recorded_managed_links
 from slipway.model.errors import BadRequest, Unprocessable
-from slipway.model.instance import ExtVirtualLink, Instance, InstantiatedVnfInfo, ScaleInfo, VnfInstance
-from slipway.model.merge import check_bounds, merge_patch
+from slipway.model.instance import (
+    ExtManagedVirtualLinkInfo,
+    ExtVirtualLink,
+    Instance,
+    InstantiatedVnfInfo,
+    VimConnectionInfo,
+    VnfInstance,
+)
+from slipway.model.json_documents import check_bounds, merge_patch
 from slipway.model.operation import OperationType
 from slipway.model.requests import ChangePackageRequest
 from slipway.model.situation import Situation
 from slipway.model.target import Change
+from slipway.vim_registry.choice import merged_connections, vim_key_of
 
 
 def check(situation: Situation, request: ChangePackageRequest) -> None:
@@ -38,16 +48,20 @@ def check(situation: Situation, request: ChangePackageRequest) -> None:
         )
     _check_levels(situation, info)
     _check_members(situation, info)
-    refuse_unsupported(request)
+    refuse_unsupported_links(request.ext_virtual_links, request.ext_managed_virtual_links)
     check_links(request.ext_virtual_links, situation.flavour)
+    check_managed_links(request.ext_managed_virtual_links, situation.flavour)
+    check_managed_stay(info, request.ext_managed_virtual_links)
     _check_moves(info, request)
-    connections_with(vnf, request.vim_connection_info)
+    check_parameters(situation, request)
+    merged_connections(vnf, request.vim_connection_info)
     check_bounds(_merged(situation, request) | {"additional_params": parameters_after(situation.instance, request)})
 
 
 def parameters_after(instance: Instance, request: ChangePackageRequest) -> dict[str, Any]:
-    """What later operations need not be told again."""
-    merged: dict[str, Any] = merge_patch(instance.parameters, request.additional_params)
+    """The additionalParams that the instance keeps for later operations."""
+    lasting = {name: value for name, value in request.additional_params.items() if name not in OF_THIS_REQUEST}
+    merged: dict[str, Any] = merge_patch(instance.parameters, lasting)
     return merged
 
 
@@ -62,25 +76,26 @@ def _merged(situation: Situation, request: ChangePackageRequest) -> dict[str, di
 
 def change(situation: Situation, request: ChangePackageRequest) -> Change:
     info = info_of(situation.instance.vnf)
-    after = target_at(situation, scale_levels(info), level_of(situation), _links(info, request))
-    parameters = parameters_after(situation.instance, request)
-    return change_to(situation, dataclasses.replace(after, parameters=parameters))
+    renewal, level = renewal_of(situation, request), situation.flavour.level_of(info)
+    links, managed = _links(info, request), _managed(situation, request)
+    after = target_at(situation, info.scale_levels, level, links, managed, renewal)
+    after = dataclasses.replace(after, parameters=parameters_after(situation.instance, request))
+    return dataclasses.replace(change_to(situation, after, renewal=renewal), batches=turns_of(situation, request))
 
 
 def complete(situation: Situation, request: ChangePackageRequest) -> VnfInstance:
     vnf, new = situation.instance.vnf, situation.descriptor
-    info, levels = info_of(vnf), scale_levels(info_of(vnf))
+    info = info_of(vnf)
     return replace(
         made_from(vnf, new),
-        vim_connection_info=connections_with(vnf, request.vim_connection_info),
+        vim_connection_info=merged_connections(vnf, request.vim_connection_info),
         **_merged(situation, request),
         instantiated_vnf_info=replace(
             info,
-            scale_status=tuple(
-                ScaleInfo(aspect_id=name, scale_level=levels.get(name, 0)) for name in situation.flavour.aspects
-            ),
-            max_scale_levels=highest_levels(situation.flavour),
-            ext_virtual_link_info=recorded_links(_links(info, request), key_of(vnf)),
+            scale_status=situation.flavour.scale_status(info.scale_levels),
+            max_scale_levels=situation.flavour.max_scale_levels,
+            ext_virtual_link_info=recorded_links(_links(info, request), vim_key_of(vnf)),
+            ext_managed_virtual_link_info=_managed(situation, request),
         ),
     )
 
@@ -88,11 +103,11 @@ def complete(situation: Situation, request: ChangePackageRequest) -> VnfInstance
 def _check_levels(situation: Situation, info: InstantiatedVnfInfo) -> None:
     """The VNF stays at its levels, so the new flavour must have them."""
     flavour = situation.flavour
-    level = info.metadata.get("instantiationLevelId")
+    level = info.instantiation_level_id
     if level is not None and level not in flavour.levels:
         known = ", ".join(flavour.levels) or "none"
         raise _unfit(situation, f"no instantiation level {level!r}; it has: {known}")
-    for aspect, now in scale_levels(info).items():
+    for aspect, now in info.scale_levels.items():
         if aspect not in flavour.aspects:
             raise _unfit(situation, f"no aspect {aspect!r}; it has: {', '.join(flavour.aspects) or 'none'}")
         if now > (highest := flavour.aspects[aspect].max_level):
@@ -103,14 +118,15 @@ def _check_levels(situation: Situation, info: InstantiatedVnfInfo) -> None:
 
 def _check_members(situation: Situation, info: InstantiatedVnfInfo) -> None:
     """As many machines as there are: a change of package is no way to scale."""
-    flavour, level, levels = situation.flavour, level_of(situation), scale_levels(info)
-    there = Counter(vnfc.vdu_id for vnfc in info.vnfc_resource_info if member_of(vnfc))
+    flavour = situation.flavour
+    counts = flavour.counts(info.scale_levels, flavour.level_of(info))
+    there = Counter(vnfc.vdu_id for vnfc in info.vnfc_resource_info if vnfc.slot is not None)
     if missing := [name for name in there if name not in flavour.vdus]:
         raise _unfit(
             situation, f"no VDU {missing[0]!r}, of which the VNF has machines; it has: {', '.join(flavour.vdus)}"
         )
     for name, vdu in flavour.vdus.items():
-        count = 0 if vdu.container else flavour.members(name, levels, level)
+        count = 0 if vdu.container else counts[name]
         if count != there[name]:
             raise _unfit(
                 situation,
@@ -137,8 +153,40 @@ def _unfit(situation: Situation, what: str) -> Unprocessable:
 
 
 def _links(info: InstantiatedVnfInfo, request: ChangePackageRequest) -> tuple[ExtVirtualLink, ...]:
-    """Those there are, and in their place or beside them those of the request."""
+    """The present links; those of the request replace or extend them."""
     return tuple({link.id: link for link in (*links_of(info), *request.ext_virtual_links)}.values())
 
 
-RULES = Rules(OperationType.CHANGE_VNFPKG, ChangePackageRequest, "change_current_package", check, complete, change)
+def _managed(situation: Situation, request: ChangePackageRequest) -> tuple[ExtManagedVirtualLinkInfo, ...]:
+    """The present ones that the new VNFD still has, with those of the request."""
+    vnf = situation.instance.vnf
+    asked = recorded_managed_links(request.ext_managed_virtual_links, vim_key_of(vnf))
+    links = {link.vnf_virtual_link_desc_id: link for link in (*info_of(vnf).ext_managed_virtual_link_info, *asked)}
+    return tuple(link for name, link in links.items() if name in situation.flavour.virtual_links)
+
+
+def _check_vim(vnf: VnfInstance, vim: VimConnectionInfo, request: ChangePackageRequest) -> None:
+    refuse_links_elsewhere(request, vim_key_of(vnf), vim)
+
+
+def _grant_attributes(situation: Situation, request: ChangePackageRequest) -> dict[str, Any]:
+    return {"dst_vnfd_id": request.vnfd_id}
+
+
+def _report(before: VnfInstance, after: VnfInstance, request: ChangePackageRequest) -> dict[str, Any]:
+    return {"modifications_triggered_by_vnf_pkg_change": modifications(before, after)}
+
+
+RULES = OperationRules(
+    operation=OperationType.CHANGE_VNFPKG,
+    request=ChangePackageRequest,
+    hook="change_current_package",
+    check=check,
+    check_vim=_check_vim,
+    vnfd_id=lambda request: str(request.vnfd_id),
+    change=change,
+    grant_attributes=_grant_attributes,
+    complete=complete,
+    parameters=parameters_after,
+    report=_report,
+)

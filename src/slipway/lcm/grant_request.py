@@ -5,11 +5,10 @@ Pure, and from the record alone: asked again after a crash, it is the same quest
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
-from slipway.lcm.record import member_of
-from slipway.lcm.vim_choice import key_of
+from slipway.lcm.operations import OPERATIONS, change_in
 from slipway.model.grant import (
     ConstraintResource,
     GrantRequest,
@@ -19,14 +18,14 @@ from slipway.model.grant import (
     ResourceType,
 )
 from slipway.model.instance import InstantiatedVnfInfo, ResourceHandle, VnfcResourceInfo
-from slipway.model.operation import Operation, OperationType
-from slipway.model.requests import ChangePackageRequest, InstantiateRequest
+from slipway.model.operation import Operation
 from slipway.model.secrets import redact
 from slipway.model.situation import Situation
-from slipway.model.target import Change, Resource
+from slipway.model.target import Change, VimResource
+from slipway.vim_registry.choice import vim_key_of
 
 Definitions = tuple[ResourceDefinition, ...]
-Resources = tuple[Resource, ...]  # that a change leaves, as the driver of the VIM counts them
+Resources = tuple[VimResource, ...]  # that a change leaves, as the driver of the VIM counts them
 
 
 @dataclass(frozen=True)
@@ -42,17 +41,12 @@ def grant_request(
     """Without secrets: in a stored request these are references, and those are left out."""
     vnf, request = situation.instance.vnf, situation.request
     resources = difference(situation, left)
-    level = None
-    if isinstance(request, InstantiateRequest):
-        level = situation.flavour.level(request.instantiation_level_id).name or None
     place = f"{base_url.rstrip('/')}/vnflcm/v2"
     return GrantRequest(
         vnf_instance_id=vnf.id,
         vnf_lcm_op_occ_id=operation.id,
         vnfd_id=vnf.vnfd_id,
-        dst_vnfd_id=request.vnfd_id if isinstance(request, ChangePackageRequest) else None,
         flavour_id=situation.flavour.id,
-        instantiation_level_id=level,
         operation=operation.operation,
         is_automatic_invocation=operation.is_automatic_invocation,
         add_resources=resources.add,
@@ -64,19 +58,28 @@ def grant_request(
             "vnfLcmOpOcc": {"href": f"{place}/vnf_lcm_op_occs/{operation.id}"},
             "vnfInstance": {"href": f"{place}/vnf_instances/{vnf.id}"},
         },
+        **OPERATIONS[situation.operation].grant_attributes(situation, request),
     )
 
 
 def difference(situation: Situation, left: Resources) -> Difference:
-    """What stays and holds other ports or volumes than before is updated; so is all that another package describes."""
+    """What stays and holds other ports or volumes than before is updated; so is all that another package describes.
+
+    A kind of which the driver lists nothing can't be known before (the VIM gives ids when it makes them): what is there
+    of it stays with its VNFC, also with one that is made anew, unless all that hangs on it is.
+    """
     info = situation.instance.vnf.instantiated_vnf_info
-    there = {one.id: one for one in _standing(info, key_of(situation.instance.vnf))} if info else {}
+    there = {one.id: one for one in _standing(info, vim_key_of(situation.instance.vnf))} if info else {}
     then = {one.id: _definition(one.id, one.type, one.template) for one in left}
-    held = {vnfc.id: _holdings(vnfc) for vnfc in info.vnfc_resource_info} if info else {}
-    described_anew = situation.operation is OperationType.CHANGE_VNFPKG
+    known = {one.type for one in left}
+    held = {vnfc.id: _holdings(vnfc, known) for vnfc in info.vnfc_resource_info} if info else {}
+    renewal = change_in(situation).renewal
+    lasting = then.keys() if renewal.everything else then.keys() | renewal.members
+    staying = {id_ for id_ in there if id_ in then} | _unlisted(info, known, lasting)
+    described_anew = OPERATIONS[situation.operation].vnfd_id(situation.request) is not None
     return Difference(
         add=tuple(one for id_, one in then.items() if id_ not in there),
-        remove=tuple(one for id_, one in there.items() if id_ not in then),
+        remove=tuple(one for id_, one in there.items() if id_ not in staying),
         update=tuple(
             there[id_]
             for id_, holdings in held.items()
@@ -87,8 +90,8 @@ def difference(situation: Situation, left: Resources) -> Difference:
 
 def _standing(info: InstantiatedVnfInfo, vim_key: str) -> Iterator[ResourceDefinition]:
     for vnfc in info.vnfc_resource_info:
-        if member_of(vnfc) is None:
-            continue  # pods come and go without anybody being asked for each
+        if vnfc.slot is None:
+            continue  # pods come and go without a grant for each
         yield _definition(vnfc.id, ResourceType.COMPUTE, vnfc.vdu_id, vnfc.compute_resource)
         for cp in vnfc.vnfc_cp_info:
             handle = ResourceHandle(resource_id=cp.metadata["resourceId"], vim_connection_id=vim_key)
@@ -105,8 +108,20 @@ def _definition(
     return ResourceDefinition(id=id_, type=kind, resource_template_id=template, resource=resource)
 
 
-def _holdings(vnfc: VnfcResourceInfo) -> set[str]:
-    return {*(cp.id for cp in vnfc.vnfc_cp_info), *vnfc.storage_resource_ids}
+def _holdings(vnfc: VnfcResourceInfo, kinds: Container[ResourceType]) -> set[str]:
+    """The ids of its ports and volumes, as far as they are of these kinds."""
+    ports = {cp.id for cp in vnfc.vnfc_cp_info} if ResourceType.LINKPORT in kinds else set[str]()
+    return ports | (set(vnfc.storage_resource_ids) if ResourceType.STORAGE in kinds else set[str]())
+
+
+def _unlisted(info: InstantiatedVnfInfo | None, known: set[ResourceType], lasting: Container[str]) -> set[str]:
+    """What is of kinds that the driver lists nothing of, and belongs to those VNFCs."""
+    staying = [vnfc for vnfc in info.vnfc_resource_info if vnfc.id in lasting] if info else []
+    unknown = set(ResourceType) - known
+    kept = {id_ for vnfc in staying for id_ in _holdings(vnfc, unknown)}
+    if info and staying and ResourceType.VL in unknown:
+        kept |= {link.id for link in info.vnf_virtual_link_resource_info}
+    return kept
 
 
 def _constraints(situation: Situation, change: Change) -> Iterator[PlacementConstraint]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from slipway.lcm.rules import Rules
+from slipway.lcm.operation_rules import OperationRules
 from slipway.lcm.targets import change_to, info_of, target_now
-from slipway.lcm.unsupported import refuse_unsupported
+from slipway.lcm.unsupported import refuse_unsupported_attributes
 from slipway.model.errors import BadRequest
 from slipway.model.instance import VnfInstance
 from slipway.model.operation import OperationType
@@ -14,7 +14,7 @@ from slipway.model.target import Change, Renewal
 
 
 def check(situation: Situation, request: HealRequest) -> None:
-    refuse_unsupported(request)
+    refuse_unsupported_attributes({"healScript": request.heal_script})
     _renewal(situation, request)
 
 
@@ -31,10 +31,8 @@ def _renewal(situation: Situation, request: HealRequest) -> Renewal:
     info = info_of(situation.instance.vnf)
     everything = request.additional_params.get("all", False)
     if not isinstance(everything, bool):
-        raise BadRequest(f"additionalParams.all: true or false is wanted, not {everything!r}.")
-    # A VNFC is known by its vnfcInfo id, and, to those who read only the resources, by its vnfcResourceInfo id.
-    known = {vnfc.id: vnfc.id for vnfc in info.vnfc_resource_info}
-    known |= {vnfc.id: vnfc.vnfc_resource_info_id for vnfc in info.vnfc_info if vnfc.vnfc_resource_info_id}
+        raise BadRequest(f"additionalParams.all: it must be true or false, not {everything!r}.")
+    known = info.vnfc_resource_ids
     for at, name in enumerate(request.vnfc_instance_id):
         if name not in known:
             raise BadRequest(
@@ -42,7 +40,9 @@ def _renewal(situation: Situation, request: HealRequest) -> Renewal:
                 f"{', '.join(vnfc.id for vnfc in info.vnfc_info) or 'none'}."
             )
     chosen = request.vnfc_instance_id or tuple(known)
-    return Renewal(members=frozenset(known[name] for name in chosen), everything=everything)
+    return Renewal(members=frozenset(known[name] for name in chosen), everything=everything, cause=request.cause)
 
 
-RULES = Rules(OperationType.HEAL, HealRequest, "heal", check, complete, change)
+RULES = OperationRules(
+    operation=OperationType.HEAL, request=HealRequest, hook="heal", check=check, change=change, complete=complete
+)

@@ -7,15 +7,16 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
+from sqlalchemy import Connection
 
-from slipway.lcm.rules import Rules, made_from, must_be_instantiated
-from slipway.lcm.vim_choice import check_change
+from slipway.lcm.operation_rules import OperationRules, made_from, must_be_instantiated
 from slipway.model.errors import BadRequest
-from slipway.model.instance import InstantiationState, VimConnectionInfo, VnfInstance
-from slipway.model.merge import bounded, merge_patch
+from slipway.model.instance import Instance, InstantiationState, VimConnectionInfo, VnfInstance
+from slipway.model.json_documents import bounded, merge_patch
 from slipway.model.operation import OperationType
 from slipway.model.requests import ModifyRequest
 from slipway.model.situation import Situation
+from slipway.vim_registry.choice import check_connection_change, check_named
 
 MERGED = {
     "vnf_configurable_properties": "vnfConfigurableProperties",
@@ -79,13 +80,31 @@ def _connections(vnf: VnfInstance, request: ModifyRequest) -> dict[str, VimConne
     if request.vim_connection_info is UNSET:
         return vnf.vim_connection_info
     merged = merge_patch(msgspec.to_builtins(vnf.vim_connection_info), request.vim_connection_info)
+    bounded(merged, "vimConnectionInfo")
     try:
         connections = msgspec.convert(merged, dict[str, VimConnectionInfo])
     except msgspec.ValidationError as error:
         raise BadRequest(f"vimConnectionInfo: {error}") from None
     for key, changed in connections.items():
-        check_change(key, vnf.vim_connection_info.get(key), changed)
+        check_connection_change(key, vnf.vim_connection_info.get(key), changed)
     return connections
 
 
-RULES = Rules(OperationType.MODIFY_INFO, ModifyRequest, "modify_information", check, complete)
+def _check_vims(connection: Connection, instance: Instance, request: ModifyRequest) -> None:
+    check_named(connection, request.vim_connection_info, instance)
+
+
+def _report(before: VnfInstance, after: VnfInstance, request: ModifyRequest) -> dict[str, Any]:
+    return {"changed_info": msgspec.to_builtins(request)}
+
+
+RULES = OperationRules(
+    operation=OperationType.MODIFY_INFO,
+    request=ModifyRequest,
+    hook="modify_information",
+    check=check,
+    check_stored=_check_vims,
+    vnfd_id=lambda request: None if request.vnfd_id is UNSET else str(request.vnfd_id),
+    complete=complete,
+    report=_report,
+)

@@ -26,7 +26,9 @@ from slipway.model.instance import (
     VnfInstance,
 )
 from slipway.model.journal import StepRecord, StepState
+from slipway.model.json_documents import merge_patch
 from slipway.model.machine import (
+    Address,
     Found,
     FoundMachine,
     FoundNetwork,
@@ -35,10 +37,10 @@ from slipway.model.machine import (
     FoundVolume,
     Outcome,
 )
-from slipway.model.merge import merge_patch
-from slipway.model.target import Member
+from slipway.model.target import VnfcMember
 
 OBJECTS = "objects"  # in instantiatedVnfInfo.metadata: what was made on a VIM of objects
+PORTS = "ports"  # as well: those that no machine holds
 MADE_AT = "madeAt"  # in a VNFC's metadata: the version of the record when it was made
 
 
@@ -53,7 +55,7 @@ def with_outcomes(
     results: Iterable[Outcome],
     flavour: Flavour,
     vim_key: str,
-    members: Mapping[str, Member],
+    members: Mapping[str, VnfcMember],
     version: int,
 ) -> InstantiatedVnfInfo:
     """`members`: whom the operation knows, by id. `version`: of the record, by which VNFCs are told old from new."""
@@ -62,14 +64,16 @@ def with_outcomes(
     storages = {storage.id: storage for storage in info.virtual_storage_resource_info}
     inside = {point.name for point in flavour.connection_points.values() if point.virtual_link is not None}
     objects = {one.id: one for one in _objects(info)}
+    ports = {one.id: one for one in _ports(info)}
     inside -= {cp.cpd_id for link in info.ext_virtual_link_info for cp in link.current_vnf_ext_cp_data}
     for result in results:
         for gone in result.removed:
-            for table in (vnfcs, links, storages, objects):
+            for table in (vnfcs, links, storages, objects, ports):
                 table.pop(gone, None)
         for network in result.networks:
             links[network.id] = _link(network, vim_key)
         objects.update((one.id, one) for one in result.objects)
+        ports.update((one.id, one) for one in result.ports)
         for machine in result.machines:
             made_at = vnfcs[machine.id].metadata.get(MADE_AT) if machine.id in vnfcs else version
             vnfcs[machine.id] = _vnfc(machine, inside, vim_key, members.get(machine.id), made_at, info)
@@ -77,11 +81,12 @@ def with_outcomes(
     order = {name: at for at, name in enumerate(flavour.vdus)}
     after = sorted(
         vnfcs.values(),
-        key=lambda vnfc: (order.get(vnfc.vdu_id, len(order)), vnfc.metadata.get("slot", 0), vnfc.metadata["name"]),
+        key=lambda vnfc: (order.get(vnfc.vdu_id, len(order)), vnfc.slot or 0, vnfc.metadata["name"]),
     )
-    metadata = {name: value for name, value in info.metadata.items() if name != OBJECTS}
-    if objects:
-        metadata[OBJECTS] = msgspec.to_builtins(list(objects.values()))
+    metadata = {name: value for name, value in info.metadata.items() if name not in (OBJECTS, PORTS)}
+    for name, kept in ((OBJECTS, objects), (PORTS, ports)):
+        if kept:
+            metadata[name] = msgspec.to_builtins(list(kept.values()))
     recorded = replace(
         info,
         vnfc_resource_info=tuple(after),
@@ -94,8 +99,8 @@ def with_outcomes(
     return with_all_configs(recorded)
 
 
-def patched(vnf: VnfInstance, results: Iterable[Outcome]) -> VnfInstance:
-    """With what management drivers changed."""
+def with_instance_patches(vnf: VnfInstance, results: Iterable[Outcome]) -> VnfInstance:
+    """The instance with the merge patches that management drivers returned."""
     for result in results:
         if result.instance:
             vnf = msgspec.convert(merge_patch(msgspec.to_builtins(vnf), result.instance), VnfInstance)
@@ -103,7 +108,7 @@ def patched(vnf: VnfInstance, results: Iterable[Outcome]) -> VnfInstance:
 
 
 def inventory(info: InstantiatedVnfInfo | None) -> Found:
-    """All that the record has, as a VIM would tell it."""
+    """All resources of the record, in the form in which a VIM reports them."""
     if info is None:
         return Found()
     return Found(
@@ -112,24 +117,26 @@ def inventory(info: InstantiatedVnfInfo | None) -> Found:
             FoundNetwork(id=link.id, name=link.vnf_virtual_link_desc_id, resource_id=link.network_resource.resource_id)
             for link in info.vnf_virtual_link_resource_info
         ),
+        ports=_ports(info),
         objects=_objects(info),
     )
 
 
-def as_recorded(found: Found, recorded: Found) -> Found:
-    """What the VIM says, and our records where they know better.
+def reconciled(found: Found, info: InstantiatedVnfInfo | None) -> Found:
+    """What the VIM reports, corrected by our records.
 
-    A machine that the records know counts as standing even if it is broken: only a heal touches it, because a machine
+    A member that the records know counts as standing even if it is broken: only a heal touches it, because a machine
     made anew without its management driver's steps is an empty shell. And a list that leaves something out must not
     make us leave it behind. Pods come and go by themselves: of those the VIM knows best.
     """
-    lasting = tuple(machine for machine in recorded.machines if machine.type is None)
-    machines = {machine.id for machine in lasting}
+    recorded = inventory(info)
+    members = {vnfc.id for vnfc in info.vnfc_resource_info if member_of(vnfc)} if info else set[str]()
+    lasting = tuple(machine for machine in recorded.machines if machine.id in members)
     networks = {network.id for network in recorded.networks}
     return replace(
         found,
         broken=tuple(machine.id for machine in found.machines if not machine.ready),
-        machines=(*lasting, *(machine for machine in found.machines if machine.id not in machines)),
+        machines=(*lasting, *(machine for machine in found.machines if machine.id not in members)),
         networks=(*recorded.networks, *(network for network in found.networks if network.id not in networks)),
     )
 
@@ -138,16 +145,24 @@ def _objects(info: InstantiatedVnfInfo) -> tuple[FoundObject, ...]:
     return msgspec.convert(info.metadata.get(OBJECTS, ()), tuple[FoundObject, ...])
 
 
-def member_of(vnfc: VnfcResourceInfo) -> Member | None:
+def _ports(info: InstantiatedVnfInfo) -> tuple[FoundPort, ...]:
+    return msgspec.convert(info.metadata.get(PORTS, ()), tuple[FoundPort, ...])
+
+
+def member_of(vnfc: VnfcResourceInfo) -> VnfcMember | None:
     """None for a VNFC without a slot: a pod."""
-    slot = vnfc.metadata.get("slot")
-    return None if slot is None else Member(id=vnfc.id, vdu=vnfc.vdu_id, slot=int(slot))
+    return None if vnfc.slot is None else VnfcMember(id=vnfc.id, vdu=vnfc.vdu_id, slot=vnfc.slot)
 
 
 def recorded_machine(info: InstantiatedVnfInfo | None, machine_id: str) -> FoundMachine | None:
     if info is None:
         return None
     return next((_found(vnfc, info) for vnfc in info.vnfc_resource_info if vnfc.id == machine_id), None)
+
+
+def recorded_port(info: InstantiatedVnfInfo | None, name: str) -> FoundPort | None:
+    """Of those that no machine holds."""
+    return next((port for port in _ports(info) if port.name == name), None) if info else None
 
 
 def _link(network: FoundNetwork, vim_key: str) -> VirtualLinkResourceInfo:
@@ -160,7 +175,10 @@ def _link(network: FoundNetwork, vim_key: str) -> VirtualLinkResourceInfo:
 
 def _storage(volume: FoundVolume, vim_key: str) -> VirtualStorageResourceInfo:
     return VirtualStorageResourceInfo(
-        id=volume.id, virtual_storage_desc_id=volume.name, storage_resource=_handle(volume.resource_id, vim_key)
+        id=volume.id,
+        virtual_storage_desc_id=volume.name,
+        storage_resource=_handle(volume.resource_id, vim_key),
+        metadata={"image": volume.image} if volume.image else {},
     )
 
 
@@ -168,7 +186,7 @@ def _vnfc(
     machine: FoundMachine,
     inside: set[str],
     vim_key: str,
-    member: Member | None,
+    member: VnfcMember | None,
     made_at: int | None,
     info: InstantiatedVnfInfo,
 ) -> VnfcResourceInfo:
@@ -198,18 +216,21 @@ def _vnfc(
 
 
 def _cp(port: FoundPort, external: bool, asked: CpConfig) -> VnfcCpInfo:
-    addresses: tuple[CpAddress, ...] = ()
-    if port.address:
-        dynamic = port.address not in _fixed(asked)
-        addresses = (CpAddress(type=_family(port.address), addresses=(port.address,), is_dynamic=dynamic),)
+    fixed = _fixed(asked)
+    addresses = tuple(
+        CpAddress(type=_family(one.ip), addresses=(one.ip,), is_dynamic=one.ip not in fixed, subnet_id=one.subnet)
+        for one in port.addresses
+        if one.ip
+    )
     # The standard wants an address or a MAC in it, or nothing at all.
     ethernet = CpEthernet(mac_address=port.mac, ip_addresses=addresses) if port.mac or addresses else None
+    told = {"network": port.network, "floating": port.floating}
     return VnfcCpInfo(
         id=port.id,
         cpd_id=port.name,
         cp_protocol_info=(CpProtocolInfo(layer_protocol="IP_OVER_ETHERNET", ip_over_ethernet=ethernet),),
         vnf_ext_cp_id=f"ext-{port.id}" if external else None,
-        metadata={"resourceId": port.resource_id} | ({"network": port.network} if port.network else {}),
+        metadata={"resourceId": port.resource_id} | {name: value for name, value in told.items() if value},
     )
 
 
@@ -238,7 +259,7 @@ def _ext_cps(members: Iterable[VnfcResourceInfo], info: InstantiatedVnfInfo) -> 
                 yield ExtCpInfo(
                     id=cp.vnf_ext_cp_id,
                     cpd_id=cp.cpd_id,
-                    cp_config_id=config_of(info, cp.cpd_id, int(vnfc.metadata.get("slot", 0)))[0],
+                    cp_config_id=config_of(info, cp.cpd_id, vnfc.slot or 0)[0],
                     cp_protocol_info=cp.cp_protocol_info,
                     associated_vnfc_cp_id=cp.id,
                 )
@@ -263,6 +284,7 @@ def _found(vnfc: VnfcResourceInfo, info: InstantiatedVnfInfo) -> FoundMachine:
                 id=id_,
                 name=storages[id_].virtual_storage_desc_id,
                 resource_id=storages[id_].storage_resource.resource_id,
+                image=storages[id_].metadata.get("image"),
             )
             for id_ in vnfc.storage_resource_ids
         ),
@@ -276,12 +298,13 @@ def _found(vnfc: VnfcResourceInfo, info: InstantiatedVnfInfo) -> FoundMachine:
 
 def _found_port(cp: VnfcCpInfo) -> FoundPort:
     ethernet = next((info.ip_over_ethernet for info in cp.cp_protocol_info if info.ip_over_ethernet), None)
-    addresses = [address for ip in (ethernet.ip_addresses if ethernet else ()) for address in ip.addresses]
+    told = ethernet.ip_addresses if ethernet else ()
     return FoundPort(
         id=cp.id,
         name=cp.cpd_id,
         resource_id=cp.metadata["resourceId"],
-        address=addresses[0] if addresses else None,
+        addresses=tuple(Address(ip=ip, subnet=one.subnet_id) for one in told for ip in one.addresses),
         mac=ethernet.mac_address if ethernet else None,
         network=cp.metadata.get("network"),
+        floating=cp.metadata.get("floating", {}),
     )

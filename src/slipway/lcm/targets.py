@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from slipway.lcm.operation_rules import must_be_instantiated
 from slipway.lcm.record import MADE_AT, inventory, member_of
-from slipway.lcm.rules import must_be_instantiated
-from slipway.model.connectivity import links_of
-from slipway.model.descriptor import Flavour, Level
-from slipway.model.errors import BadRequest, Conflict
-from slipway.model.instance import ExtVirtualLink, InstantiatedVnfInfo, ScaleInfo, VnfcResourceInfo, VnfInstance
+from slipway.model.connectivity import links_of, managed_networks
+from slipway.model.descriptor import Level
+from slipway.model.errors import Conflict
+from slipway.model.instance import (
+    ExtManagedVirtualLinkInfo,
+    ExtVirtualLink,
+    InstantiatedVnfInfo,
+    VnfcResourceInfo,
+    VnfInstance,
+)
 from slipway.model.situation import Situation
-from slipway.model.target import Change, Member, Renewal, Target, new_id
+from slipway.model.target import Change, Renewal, VnfcMember, VnfTarget, new_id
 
 
 def info_of(vnf: VnfInstance) -> InstantiatedVnfInfo:
@@ -21,33 +27,9 @@ def info_of(vnf: VnfInstance) -> InstantiatedVnfInfo:
     return vnf.instantiated_vnf_info
 
 
-def scale_levels(info: InstantiatedVnfInfo) -> dict[str, int]:
-    return {status.aspect_id: status.scale_level for status in info.scale_status}
-
-
-def level_of(situation: Situation) -> Level:
-    """The instantiation level it was made at: counts given outright hold from there."""
-    return situation.flavour.level(info_of(situation.instance.vnf).metadata.get("instantiationLevelId"))
-
-
-def highest_levels(flavour: Flavour) -> tuple[ScaleInfo, ...]:
-    return tuple(ScaleInfo(aspect_id=aspect.name, scale_level=aspect.max_level) for aspect in flavour.aspects.values())
-
-
-def check_links(links: Iterable[ExtVirtualLink], flavour: Flavour) -> None:
-    points = flavour.connection_points
-    for at, link in enumerate(links):
-        for cp in link.ext_cps:
-            if cp.cpd_id not in points:
-                raise BadRequest(
-                    f"extVirtualLinks[{at}].extCps: flavour {flavour.id!r} has no connection point "
-                    f"{cp.cpd_id!r}; it has: {', '.join(points) or 'none'}."
-                )
-
-
 def change_to(
     situation: Situation,
-    after: Target | None,
+    after: VnfTarget | None,
     *,
     renewal: Renewal = Renewal(),  # noqa: B008 - frozen
     reconnects: bool = False,
@@ -63,14 +45,19 @@ def change_to(
         renewal=renewal,
         reconnects=reconnects,
         grace_seconds=grace_seconds,
+        additional_params=getattr(situation.request, "additional_params", {}),
     )
 
 
-def target_now(situation: Situation, scale: dict[str, int] | None = None, renewal: Renewal | None = None) -> Target:
-    """All of it, at the levels it has or at new ones."""
+def no_change(situation: Situation) -> Change:
+    return change_to(situation, _target_before(situation))
+
+
+def target_now(situation: Situation, scale: dict[str, int] | None = None, renewal: Renewal | None = None) -> VnfTarget:
+    """The whole VNF, at its present scale levels or at new ones."""
     info = info_of(situation.instance.vnf)
-    levels = scale_levels(info) if scale is None else scale
-    return target_at(situation, levels, level_of(situation), links_of(info), renewal)
+    levels = info.scale_levels if scale is None else scale
+    return target_at(situation, levels, situation.flavour.level_of(info), links_of(info), renewal=renewal)
 
 
 def target_at(
@@ -78,11 +65,17 @@ def target_at(
     scale: dict[str, int],
     level: Level,
     links: Iterable[ExtVirtualLink],
+    managed: Iterable[ExtManagedVirtualLinkInfo] | None = None,
     renewal: Renewal | None = None,
-) -> Target:
+) -> VnfTarget:
+    """`managed`: internal links whose networks exist; those of the record when it is not given."""
+    info = situation.instance.vnf.instantiated_vnf_info
+    if managed is None:
+        managed = info.ext_managed_virtual_link_info if info else ()
     flavour, renewed = situation.flavour, renewal.members if renewal else frozenset[str]()
-    counts = {name: flavour.members(name, scale, level) for name in flavour.vdus}
-    return Target(
+    counts = flavour.counts(scale, level)
+    return VnfTarget(
+        vnfd_id=situation.descriptor.vnfd_id,
         flavour=flavour,
         scale=scale,
         counts=counts,
@@ -90,38 +83,43 @@ def target_at(
             member
             for name, vdu in flavour.vdus.items()
             if not vdu.container
-            for member in _members(situation, name, counts[name], renewed)
+            for member in _pick_members(situation, name, counts[name], renewed)
         ),
         links=tuple(links),
+        managed_networks=managed_networks(managed),
         parameters=situation.instance.parameters,
+        file_names=situation.files,
     )
 
 
-def _target_before(situation: Situation) -> Target | None:
+def _target_before(situation: Situation) -> VnfTarget | None:
     info = situation.instance.vnf.instantiated_vnf_info
     if info is None:
         return None
     flavour = situation.flavour_before or situation.flavour
     members = tuple(member for vnfc in info.vnfc_resource_info if (member := member_of(vnfc)))
-    scale = scale_levels(info)
-    level = flavour.level(info.metadata.get("instantiationLevelId"))
-    return Target(
+    return VnfTarget(
+        vnfd_id=situation.instance.vnf.vnfd_id,
         flavour=flavour,
-        scale=scale,
-        counts={name: flavour.members(name, scale, level) for name in flavour.vdus},
+        scale=info.scale_levels,
+        counts=flavour.counts(info.scale_levels, flavour.level_of(info)),
         members=members,
         links=links_of(info),
+        managed_networks=managed_networks(info.ext_managed_virtual_link_info),
         parameters=situation.instance.parameters,
     )
 
 
-def _members(situation: Situation, vdu: str, count: int, renewed: frozenset[str]) -> list[Member]:
-    """The oldest stay: the newest leave first, whatever their slots. The lowest free slots are filled."""
+def _pick_members(situation: Situation, vdu: str, count: int, renewed: frozenset[str]) -> list[VnfcMember]:
+    """Who stays and who leaves on scale-in, and the slots of who comes on scale-out.
+
+    The newest leave first, whatever their slots; new members get the lowest free slots.
+    """
     info, instance = situation.instance.vnf.instantiated_vnf_info, situation.instance
-    there = [vnfc for vnfc in (info.vnfc_resource_info if info else ()) if vnfc.vdu_id == vdu and member_of(vnfc)]
-    staying = {_slot_of(vnfc): vnfc for vnfc in sorted(there, key=_age)[:count]}
-    taken = {_slot_of(vnfc) for vnfc in there}
-    free = (slot for slot in range(len(there) + count) if slot not in taken)
+    by_slot = {vnfc.slot: vnfc for vnfc in (info.vnfcs_of(vdu) if info else ()) if vnfc.slot is not None}
+    oldest = sorted(by_slot, key=lambda slot: (_made_at(by_slot[slot]), slot))[:count]
+    staying = {slot: by_slot[slot] for slot in oldest}
+    free = (slot for slot in range(len(by_slot) + count) if slot not in by_slot)
     slots = [*staying, *(next(free) for _ in range(count - len(staying)))]
 
     def id_in(slot: int) -> str:
@@ -130,13 +128,9 @@ def _members(situation: Situation, vdu: str, count: int, renewed: frozenset[str]
             return old.id
         return new_id(instance.vnf.id, instance.version, "machine", f"{vdu}-{slot}")
 
-    return [Member(id=id_in(slot), vdu=vdu, slot=slot) for slot in sorted(slots)]
+    return [VnfcMember(id=id_in(slot), vdu=vdu, slot=slot) for slot in sorted(slots)]
 
 
-def _slot_of(vnfc: VnfcResourceInfo) -> int:
-    return int(vnfc.metadata["slot"])
-
-
-def _age(vnfc: VnfcResourceInfo) -> tuple[int, int]:
-    """Oldest first. Those made by one operation came in the order of their slots."""
-    return int(vnfc.metadata.get(MADE_AT, 0)), _slot_of(vnfc)
+def _made_at(vnfc: VnfcResourceInfo) -> int:
+    """The version of the record then. Those made by one operation came in the order of their slots."""
+    return int(vnfc.metadata.get(MADE_AT, 0))

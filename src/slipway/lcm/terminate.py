@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from slipway.lcm.rules import Rules, must_be_instantiated
+from slipway.lcm.operation_rules import OperationRules, must_be_instantiated
 from slipway.lcm.targets import change_to
 from slipway.model.errors import BadRequest
 from slipway.model.instance import InstantiationState, VnfInstance
@@ -38,4 +38,13 @@ def complete(situation: Situation, request: TerminateRequest) -> VnfInstance:
     )
 
 
-RULES = Rules(OperationType.TERMINATE, TerminateRequest, "terminate", check, complete, change)
+RULES = OperationRules(
+    operation=OperationType.TERMINATE,
+    request=TerminateRequest,
+    hook="terminate",
+    check=check,
+    on_any_vim=True,
+    change=change,
+    complete=complete,
+    parameters=lambda instance, request: {},
+)

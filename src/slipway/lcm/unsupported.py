@@ -2,83 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from slipway.lcm.vim_choice import key_for_new, key_of
 from slipway.model.errors import Unprocessable
-from slipway.model.instance import CpConfig, ExtVirtualLink, VimConnectionInfo, VnfInstance
-from slipway.model.requests import (
-    AnyRequest,
-    ChangeExtConnRequest,
-    ChangePackageRequest,
-    HealRequest,
-    InstantiateRequest,
-)
+from slipway.model.instance import CpConfig, ExtManagedVirtualLink, ExtVirtualLink, IpAddresses, VimConnectionInfo
+from slipway.model.requests import ChangeExtConnRequest, ChangePackageRequest, InstantiateRequest
 
 ETHERNET = "IP_OVER_ETHERNET"
+MOST_ADDRESSES = 16  # of one connection point
 NOTHING = "it does nothing yet; leave it out"
-ONE = "a connection point gets one address; ask for one"
 
 
-def refuse_unsupported(request: InstantiateRequest | HealRequest | ChangeExtConnRequest | ChangePackageRequest) -> None:
+def refuse_unsupported_attributes(attributes: Mapping[str, object]) -> None:
     """Unprocessable that names all of them. Empty ones ask for nothing."""
-    found: list[tuple[str, str]] = []
-    if isinstance(request, HealRequest):
-        found += [("healScript", NOTHING)] if request.heal_script else []
-    else:
-        found += _in_links(request.ext_virtual_links)
-    if isinstance(request, InstantiateRequest | ChangePackageRequest) and request.ext_managed_virtual_links:
-        found.append(("extManagedVirtualLinks", NOTHING))
-    if found:
-        raise Unprocessable(" ".join(f"{path}: {why}." for path, why in found))
+    _refuse((name, NOTHING) for name, value in attributes.items() if value)
 
 
-def refuse_other_vims(request: AnyRequest, vnf: VnfInstance, vim: VimConnectionInfo | None) -> None:
-    """Unprocessable when a link is said to be on another VIM than the VNF itself: ports are made on that one alone."""
-    if vim is None or not isinstance(request, InstantiateRequest | ChangeExtConnRequest | ChangePackageRequest):
-        return
-    key = key_for_new(request) if isinstance(request, InstantiateRequest) else key_of(vnf)
-    asked = request.vim_connection_info.get(key, vim)
-    names = [name for name in dict.fromkeys((key, vim.vim_id, asked.vim_id)) if name]
-    for at, link in enumerate(request.ext_virtual_links):
-        if link.vim_connection_id and link.vim_connection_id not in names:
+def refuse_unsupported_links(links: Iterable[ExtVirtualLink], managed: Iterable[ExtManagedVirtualLink] = ()) -> None:
+    """Unprocessable that names all that nothing is done about."""
+    ports = ((at, link.vnf_link_port) for at, link in enumerate(managed))
+    _refuse([*_in_links(links), *((f"extManagedVirtualLinks[{at}].vnfLinkPort", NOTHING) for at, one in ports if one)])
+
+
+def refuse_links_elsewhere(
+    request: InstantiateRequest | ChangeExtConnRequest | ChangePackageRequest, key: str, vim: VimConnectionInfo
+) -> None:
+    """Unprocessable when a link is said to be on another VIM than the VNF itself: ports are made on that one alone.
+
+    `key` is what the VNF calls its VIM.
+    """
+    given = request.vim_connection_info
+    names = [name for name in dict.fromkeys((key, vim.vim_id, given.get(key, vim).vim_id)) if name]
+    links = [(f"extVirtualLinks[{at}]", link.vim_connection_id) for at, link in enumerate(request.ext_virtual_links)]
+    managed = request.ext_managed_virtual_links if not isinstance(request, ChangeExtConnRequest) else ()
+    links += [(f"extManagedVirtualLinks[{at}]", link.vim_connection_id) for at, link in enumerate(managed)]
+    for path, named in links:
+        if named and named not in names:
             raise Unprocessable(
-                f"extVirtualLinks[{at}].vimConnectionId: {link.vim_connection_id!r} is not the VIM that the VNF is on; "
+                f"{path}.vimConnectionId: {named!r} is not the VIM that the VNF is on; "
                 f"leave it out, or name that one: {' or '.join(names)}."
             )
 
 
+def _refuse(found: Iterable[tuple[str, str]]) -> None:
+    if said := " ".join(f"{path}: {why}." for path, why in found):
+        raise Unprocessable(said)
+
+
 def _in_links(links: Iterable[ExtVirtualLink]) -> Iterator[tuple[str, str]]:
+    """An id that refers to nothing in the request asks for nothing: the record has it as it was given."""
+    links = tuple(links)
+    configs = {key for link in links for cp in link.ext_cps for key in cp.cp_config}
+    ports = {port.id for link in links for port in link.ext_link_ports}
     for at, link in enumerate(links):
-        path = f"extVirtualLinks[{at}]"
-        if link.resource_provider_id:
-            yield f"{path}.resourceProviderId", NOTHING
-        if link.ext_link_ports:
-            yield f"{path}.extLinkPorts", NOTHING
         for number, cp in enumerate(link.ext_cps):
             for key, config in cp.cp_config.items():
-                yield from _in_config(config, f"{path}.extCps[{number}].cpConfig.{key}")
+                path = f"extVirtualLinks[{at}].extCps[{number}].cpConfig.{key}"
+                if config.parent_cp_config_id in configs:
+                    yield f"{path}.parentCpConfigId", NOTHING
+                if config.link_port_id in ports:
+                    yield f"{path}.linkPortId", "ports are made, and one that exists is not used yet; leave it out"
+                yield from _in_config(config, path)
 
 
 def _in_config(config: CpConfig, path: str) -> Iterator[tuple[str, str]]:
-    if config.parent_cp_config_id:
-        yield f"{path}.parentCpConfigId", NOTHING
-    if config.link_port_id:
-        yield f"{path}.linkPortId", NOTHING
     if len(config.cp_protocol_data) > 1:
-        yield f"{path}.cpProtocolData", ONE
+        yield f"{path}.cpProtocolData", "a connection point has one; put all its addresses there"
     for data in config.cp_protocol_data:
         if data.layer_protocol != ETHERNET:
             yield f"{path}.layerProtocol", f"it must be {ETHERNET}"
-        asked = data.ip_over_ethernet.ip_addresses if data.ip_over_ethernet else ()
-        if len(asked) > 1:
-            yield f"{path}.ipAddresses", ONE
-        for ips in asked:
-            if ips.subnet_id:
-                yield f"{path}.subnetId", NOTHING
-            if ips.address_range:
-                yield f"{path}.addressRange", NOTHING
-            if (ips.num_dynamic_addresses or 1) > 1:
-                yield f"{path}.numDynamicAddresses", ONE
-            if len(ips.fixed_addresses) > 1:
-                yield f"{path}.fixedAddresses", ONE
+        yield from _in_addresses(data.ip_over_ethernet.ip_addresses if data.ip_over_ethernet else (), path)
+
+
+def _in_addresses(asked: tuple[IpAddresses, ...], path: str) -> Iterator[tuple[str, str]]:
+    number = sum(len(ips.fixed_addresses) or ips.num_dynamic_addresses or 1 for ips in asked)
+    if number > MOST_ADDRESSES:
+        yield f"{path}.ipAddresses", f"a connection point gets at most {MOST_ADDRESSES} addresses, not {number}"
+    for ips in asked:
+        if ips.address_range:
+            yield f"{path}.addressRange", NOTHING
+        elif number > 1 and not ips.fixed_addresses and not ips.subnet_id:
+            yield (
+                f"{path}.numDynamicAddresses",
+                "of several addresses those that the VIM chooses need a subnetId; name it, or ask for one address",
+            )

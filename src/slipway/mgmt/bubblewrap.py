@@ -12,7 +12,7 @@ ETC = (
     "ld.so.conf.d", "localtime", "nsswitch.conf", "passwd", "pki/ca-trust", "pki/tls/certs", "protocols",
     "services", "ssl/certs", "ssl/openssl.cnf",
 )  # fmt: skip
-PACKAGE, WORK = "/package", "/work"
+PACKAGE, MODULES, WORK = "/package", "/modules", "/work"
 PROCESSES = 64
 OPEN_FILES = 256
 FILE_BYTES = 64 << 20  # of one file, and of all files in each of the places where the script may make some
@@ -30,8 +30,9 @@ class Pipes:
 
 
 @dataclass(frozen=True)
-class Confined:
-    """`user` is None when Slipway can't become anybody else. `etc` are files of ours in place of the host's."""
+class SandboxedScript:
+    """`user` is None when Slipway can't change its user. `etc` are files of ours in place of the host's. `modules` is a
+    directory with Python modules of ours, where it is to have some."""
 
     command: Sequence[str]
     package: Path
@@ -40,9 +41,10 @@ class Confined:
     seconds: float
     memory_bytes: int
     etc: Mapping[str, Path]
+    modules: Path | None = None
 
 
-def bwrap_arguments(script: Confined, pipes: Pipes) -> list[str]:
+def bwrap_arguments(script: SandboxedScript, pipes: Pipes) -> list[str]:
     """Without bwrap's own name. Nothing of the host can be seen but what is named here, and it can't be written."""
     return [
         *("--unshare-all", "--unshare-user", "--die-with-parent", "--new-session"),
@@ -53,18 +55,20 @@ def bwrap_arguments(script: Confined, pipes: Pipes) -> list[str]:
         *("--chdir", WORK, "--", "/bin/bash", "-c", f'exec {pipes.wait}<&-; exec "$@"', "bash"),  # bwrap leaves it open
         *("/usr/bin/env", "-i", "PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", f"HOME={WORK}"),
         *_limits(script),
-        *_become(script.user),
+        *_switch_user(script.user),
         *script.command,
     ]
 
 
-def _files(script: Confined) -> list[str]:
+def _files(script: SandboxedScript) -> list[str]:
     own_python = [] if script.python.is_relative_to("/usr") else [str(script.python)]
     words = [word for path in SYSTEM for word in _system(Path(path))]
     for path in (*own_python, *(f"/etc/{name}" for name in ETC)):
         words += [*_open_parents(path), "--ro-bind-try", path, path]
     for name, file in script.etc.items():
         words += ["--ro-bind", str(file), f"/etc/{name}"]
+    if script.modules:
+        words += ["--ro-bind", str(script.modules), MODULES]
     words += ["--ro-bind", str(script.package), PACKAGE, "--proc", "/proc", "--dev", "/dev"]
     for path in ("/dev/shm", "/tmp", WORK):  # noqa: S108 - its own
         words += ["--perms", "1777", "--size", str(FILE_BYTES), "--tmpfs", path]
@@ -84,7 +88,7 @@ def _open_parents(path: str) -> list[str]:
     return [word for parent in parents for word in ("--perms", "0755", "--dir", str(parent))]
 
 
-def _limits(script: Confined) -> list[str]:
+def _limits(script: SandboxedScript) -> list[str]:
     """Per process; memory of all together is the cgroup's. When memory runs out the kernel takes the script first."""
     limits = {
         "as": script.memory_bytes,
@@ -98,7 +102,7 @@ def _limits(script: Confined) -> list[str]:
     return ["nice", "-n", "10", "choom", "-n", "1000", "--", "prlimit", *said, "--"]
 
 
-def _become(user: tuple[int, int] | None) -> list[str]:
+def _switch_user(user: tuple[int, int] | None) -> list[str]:
     if user is None:
         return []
     who = (f"--reuid={user[0]}", f"--regid={user[1]}", "--clear-groups")

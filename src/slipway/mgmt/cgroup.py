@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from slipway.waiting import Backoff
+
 ROOT = Path("/sys/fs/cgroup")
 PREFIX = "slipway-script-"
-TRIES = 50
+REMOVE_SECONDS = 1.0  # until its processes are dead
 
 
 class Cgroup:
@@ -47,7 +48,7 @@ class Cgroup:
         return self.path / "cgroup.procs"
 
     def exceeded(self) -> bool:
-        """Somebody in it was ended for want of memory."""
+        """Whether the kernel ended a process in it for want of memory."""
         events = self.path / ("memory.events" if self._version2 else "memory.oom_control")
         counted = dict(line.split() for line in events.read_text().splitlines())
         return int(counted.get("oom_kill", 0)) > 0
@@ -58,7 +59,8 @@ class Cgroup:
 
 def remove(path: Path, kill: Callable[[int, int], None] = os.kill) -> None:
     """With all that is in it. A process of another PID namespace is shown as 0, which would mean our own group."""
-    for _ in range(TRIES):
+    backoff = Backoff(0.02, 0.02, timeout=REMOVE_SECONDS)
+    while True:
         try:
             path.rmdir()
         except FileNotFoundError:
@@ -68,7 +70,8 @@ def remove(path: Path, kill: Callable[[int, int], None] = os.kill) -> None:
                 if pid > 0:
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         kill(pid, signal.SIGKILL)
-            time.sleep(0.02)
+            if not backoff.sleep():
+                return
         else:
             return
 
@@ -101,7 +104,7 @@ def remove_stale_cgroups(parents: Callable[[], Iterator[Path]] | None = None) ->
     """Of a Slipway that was killed. Its scripts died with it; what may still be there is ended here."""
     for parent in (parents or possible_parents)():
         for path in parent.glob(f"{PREFIX}*"):
-            if not lives(path.name):
+            if not maker_is_alive(path.name):
                 remove(path)
 
 
@@ -110,7 +113,7 @@ def own_prefix() -> str:
     return f"{PREFIX}{_pid_namespace()}-{os.getpid()}-"
 
 
-def lives(name: str) -> bool:
+def maker_is_alive(name: str) -> bool:
     """Whether the Slipway that made `slipway-script-NAMESPACE-PID-...` runs, or may run in another namespace."""
     namespace, _, rest = name.removeprefix(PREFIX).partition("-")
     pid, _, _ = rest.partition("-")

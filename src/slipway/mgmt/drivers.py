@@ -8,10 +8,11 @@ from typing import Any, Protocol, runtime_checkable
 from slipway.mgmt.scripts import Scripts, language_of, rollback_of
 from slipway.model.action import Action
 from slipway.model.descriptor import Hook
-from slipway.model.errors import Unprocessable
+from slipway.model.errors import PackageError, Unprocessable
 from slipway.model.hooks import EDGES, Edge, Edges, HookPlan
 from slipway.model.plan import Plan
-from slipway.model.situation import Situation
+from slipway.model.situation import PlanningSituation, Situation
+from slipway.package.reader import Package
 
 
 class ManagementDriver(Protocol):
@@ -29,10 +30,10 @@ class ManagementDriver(Protocol):
         """RequestError when it can be known that the operation can't be done. No I/O; nothing of the VIM is known."""
         ...
 
-    def plan(self, operation: str, edges: Edges, situation: Situation) -> HookPlan:
+    def plan(self, operation: str, edges: Edges, situation: PlanningSituation) -> HookPlan:
         """What those hooks of an operation ("scale") do that name this driver: `<operation>_start`, `_end`, or both.
 
-        Pure; empty when there is nothing to do. `wanted` and `found` are known. Steps for machines carry their names as
+        Pure; empty when there is nothing to do. Steps for machines carry their names as
         `nodes`: they wait for what the VIM does to those, and for nothing else. With one hook of the pair the driver
         does that half, and whatever the half leaves behind otherwise.
         """
@@ -58,7 +59,7 @@ class Noop:
     def check(self, situation: Situation) -> None:
         pass
 
-    def plan(self, operation: str, edges: Edges, situation: Situation) -> HookPlan:
+    def plan(self, operation: str, edges: Edges, situation: PlanningSituation) -> HookPlan:
         return HookPlan()
 
 
@@ -74,7 +75,7 @@ class ManagementDrivers:
         makers = (*self._drivers.values(), *((self._scripts,) if self._scripts else ()))
         return {action.name: action for maker in makers for action in maker.actions}
 
-    def plan(self, operation: str, situation: Situation) -> HookPlan:
+    def plan(self, operation: str, situation: PlanningSituation) -> HookPlan:
         """What the VNFD wants done around an operation: scripts of the package, and what is built in."""
         edges: dict[ManagementDriver, set[Edge]] = {}
         for edge in EDGES:
@@ -85,7 +86,7 @@ class ManagementDrivers:
         return HookPlan(
             start=Plan.chain(self._script(f"{operation}_start", situation), *(plan.start for plan in plans)),
             end=Plan.chain(self._script(f"{operation}_end", situation), *(plan.end for plan in plans)),
-            lanes=tuple(lane for plan in plans for lane in plan.lanes),
+            rollouts=tuple(rollout for plan in plans for rollout in plan.rollouts),
         )
 
     def _script(self, hook: str, situation: Situation) -> Plan:
@@ -96,7 +97,7 @@ class ManagementDrivers:
         return self._scripts.plan(hook, run, undo, situation) if self._scripts and (run or undo) else Plan()
 
     def check(self, situation: Situation) -> None:
-        """Refuse early what nobody here can do, rather than in the middle of an operation."""
+        """Refuse early what no driver can do, rather than in the middle of an operation."""
         for driver in self._of(situation):
             driver.check(situation)
 
@@ -110,17 +111,30 @@ class ManagementDrivers:
         hooks = [hook for hook in situation.flavour.hooks.values() if not self._is_script(hook)]
         return dict.fromkeys(self._named(hook.implementation) for hook in hooks)
 
-    def refusal(self, hook: Hook) -> str | None:
-        """Why nobody here can do what a hook names, and what is possible; None when somebody can."""
+    def why_unusable(self, hook: Hook) -> str | None:
+        """Why no driver or script does what a hook names, and what can be named; None when one does."""
         if self._is_built_in(hook.implementation) or self._is_script(hook):
             return None
         what = (
             f"the script {hook.file!r}, which is neither Python nor Bash" if hook.file else "no script of the package"
         )
         return (
-            f"{hook.implementation!r} is no management driver that is built in, and {what}. Built in are: "
+            f"{hook.implementation!r} is not a built-in management driver, and {what}. Built in are: "
             f"{', '.join(sorted((*self._drivers, *self._aliases)))}."
         )
+
+    def check_hooks(self, package: Package) -> None:
+        """At onboarding: PackageError when a hook of the VNFD names neither a built-in driver nor a script."""
+        for flavour in package.descriptor.flavours.values():
+            for hook in flavour.hooks.values():
+                if why_unusable := self.why_unusable(hook):
+                    file, line = _place(package, hook)
+                    raise PackageError(
+                        f"Hook {hook.operation!r} of flavour {flavour.id!r}: {why_unusable}",
+                        file=file,
+                        line=line,
+                        cure="name one of those, or a .py or .sh file of the package that is an artifact of the node.",
+                    )
 
     def _is_script(self, hook: Hook | None) -> bool:
         if hook is None or self._scripts is None or self._is_built_in(hook.implementation):
@@ -138,3 +152,14 @@ class ManagementDrivers:
                 f"it has: {', '.join(sorted(self._drivers))}."
             )
         return driver
+
+
+def _place(package: Package, hook: Hook) -> tuple[str, int | None]:
+    """Where a person finds it: the file that holds both names, and the line of the hook."""
+    files = {path: content.decode(errors="replace") for path, content in package.vnfd_files().items()}
+    for path, text in files.items():
+        if hook.implementation in text:
+            for number, line in enumerate(text.splitlines(), 1):
+                if hook.operation in line:
+                    return path, number
+    return next(iter(files)), None

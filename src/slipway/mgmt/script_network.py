@@ -16,7 +16,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import Path
 
 from slipway.model.errors import StepError
-from slipway.outside.addresses import LOCAL_NAT64, METADATA, NAT64
+from slipway.outgoing.addresses import LOCAL_NAT64, METADATA, NAT64
 
 ADDRESSES = "198.51.100.0/24"  # a network for documentation: no machine has such an address
 OWN, ROUTER, RESOLVER = "198.51.100.100", "198.51.100.2", "198.51.100.3"
@@ -94,7 +94,7 @@ def resolv_conf(hosts: str) -> str:
 async def namespaces_ready(process: int, tools: Mapping[str, str], *, network: bool) -> AsyncIterator[None]:
     """While this lasts, the namespaces of `process`, which waits, have what a script needs.
 
-    The filter is there before the network: should the process go on too early, it reaches nobody.
+    The filter is there before the network: should the process go on too early, it reaches no address.
     """
     enter = [tools["nsenter"], f"--target={process}", "--user", "--net", "--preserve-credentials", "--"]
     if not network:
@@ -189,10 +189,10 @@ class _Slirp:
 async def readable(descriptor: int) -> None:
     """Until there is something to read, or the other end is closed."""
     loop = asyncio.get_running_loop()
-    told = asyncio.Event()
-    loop.add_reader(descriptor, told.set)
+    ready = asyncio.Event()
+    loop.add_reader(descriptor, ready.set)
     try:
-        await told.wait()
+        await ready.wait()
     finally:
         loop.remove_reader(descriptor)
 

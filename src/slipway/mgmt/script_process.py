@@ -10,29 +10,29 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from slipway.mgmt.bubblewrap import PACKAGE, Confined, Pipes, bwrap_arguments
+from slipway.mgmt.bubblewrap import PACKAGE, Pipes, SandboxedScript, bwrap_arguments
 from slipway.mgmt.cgroup import Cgroup, make_cgroup, memory_used, remove_stale_cgroups
-from slipway.mgmt.script_network import namespaces_ready, readable, resolv_conf
-from slipway.mgmt.walls import (
+from slipway.mgmt.script_limits import (
     Fault,
     Language,
-    Walls,
-    fault_of,
+    ScriptLimits,
+    fault_from_status,
     find_tools,
     interpreter,
-    new_place,
-    not_kept_apart,
+    new_script_directory,
     python_home,
     remove_stale_script_directories,
+    sandbox_failed,
+    script_user,
     too_much_memory,
-    user_of,
 )
+from slipway.mgmt.script_network import namespaces_ready, readable, resolv_conf
 from slipway.remote.output import Tail
 
 STDOUT_BYTES = 1 << 20
@@ -43,7 +43,7 @@ LOOK = 0.2  # seconds between two looks at the memory
 
 
 @dataclass(frozen=True)
-class Ended:
+class ScriptExit:
     """`fault` is None when it ended by itself, with 0."""
 
     fault: Fault | None
@@ -73,7 +73,7 @@ class _Running:
 
 
 @dataclass(frozen=True)
-class _Opening:
+class _StartPipes:
     """bwrap says on `info` which process is the first, and lets it begin when `go` is closed."""
 
     info: IO[bytes]
@@ -81,32 +81,37 @@ class _Opening:
 
 
 async def run_script(
-    path: str,
+    script: str,
     language: Language,
     document: Callable[[str], bytes],
     unpack: Callable[[Path], Awaitable[None]],
-    walls: Walls,
+    limits: ScriptLimits,
     limit: Callable[[int], Cgroup | None] = make_cgroup,
-) -> Ended:
-    """Run `path` of the package that `unpack` brings. `document` is its stdin, once it is known where the package lies.
+    modules: Sequence[Path] = (),
+) -> ScriptExit:
+    """Run `script`, below PACKAGE in the package that `unpack` brings, or below MODULES, where copies of our `modules`
+    are. `document` is its stdin, once it is known where the package lies.
 
     Whatever happens, no process is left of it. A file or a cgroup that a killed Slipway left is removed here.
     """
-    tools, user = find_tools(walls), user_of(walls)
+    tools, user = find_tools(limits), script_user(limits)
     await asyncio.to_thread(_remove_what_is_stale)
-    place = new_place()
+    place = new_script_directory()
     try:
         await unpack(place / "package")
-        confined = Confined(
-            command=[*interpreter(language), f"{PACKAGE}/{path}"],
+        if modules:
+            await asyncio.to_thread(_copy_modules, modules, place / "modules")
+        confined = SandboxedScript(
+            command=[*interpreter(language), script],
             package=place / "package",
             python=python_home(),
             user=user,
-            seconds=walls.seconds,
-            memory_bytes=walls.memory_bytes,
-            etc=_own_etc(place) if walls.network else {},
+            seconds=limits.seconds,
+            memory_bytes=limits.memory_bytes,
+            etc=_own_etc(place) if limits.network else {},
+            modules=place / "modules" if modules else None,
         )
-        return await _run(confined, document(PACKAGE), walls, tools, limit(walls.memory_bytes))
+        return await _run(confined, document(PACKAGE), limits, tools, limit(limits.memory_bytes))
     finally:
         await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
 
@@ -116,6 +121,18 @@ def _remove_what_is_stale() -> None:
     remove_stale_script_directories()
 
 
+def _copy_modules(modules: Sequence[Path], directory: Path) -> None:
+    """Readable for everybody, however Slipway was installed."""
+    directory.mkdir()
+    for source in modules:
+        if source.is_dir():
+            shutil.copytree(source, directory / source.name, ignore=shutil.ignore_patterns("*.so"))
+        else:
+            shutil.copy2(source, directory)
+    for path in (directory, *directory.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
 def _own_etc(place: Path) -> dict[str, Path]:
     file, hosts = place / "resolv.conf", Path("/etc/resolv.conf")
     file.write_text(resolv_conf(hosts.read_text() if hosts.exists() else ""))
@@ -123,7 +140,9 @@ def _own_etc(place: Path) -> dict[str, Path]:
     return {"resolv.conf": file}
 
 
-async def _run(confined: Confined, stdin: bytes, walls: Walls, tools: dict[str, str], cgroup: Cgroup | None) -> Ended:
+async def _run(
+    confined: SandboxedScript, stdin: bytes, limits: ScriptLimits, tools: dict[str, str], cgroup: Cgroup | None
+) -> ScriptExit:
     try:
         with contextlib.ExitStack() as closing:
             info, its_info = _pipe(closing)
@@ -133,15 +152,17 @@ async def _run(confined: Confined, stdin: bytes, walls: Walls, tools: dict[str, 
             script = _start(confined, closing.enter_context(_sealed(stdin)), tools["bwrap"], pipes, cgroup)
             for end in (its_info, its_status, its_go):
                 end.close()
-            fault = await _watch(script, _Opening(info, go), walls, tools, cgroup)
+            fault = await _watch(script, _StartPipes(info, go), limits, tools, cgroup)
             stderr = script.stderr.end()
-            return Ended(fault or fault_of(_told(status.read()), stderr), bytes(script.stdout), stderr)
+            return ScriptExit(
+                fault or fault_from_status(_bwrap_status(status.read()), stderr), bytes(script.stdout), stderr
+            )
     finally:
         if cgroup:
             await asyncio.to_thread(cgroup.remove)
 
 
-def _start(confined: Confined, stdin: IO[bytes], bwrap: str, pipes: Pipes, cgroup: Cgroup | None) -> _Running:
+def _start(confined: SandboxedScript, stdin: IO[bytes], bwrap: str, pipes: Pipes, cgroup: Cgroup | None) -> _Running:
     enter = ["/bin/sh", "-c", 'echo 0 > "$0" && exec "$@"', str(cgroup.procs)] if cgroup else []
     # Not by asyncio: uvloop leaves those descriptors open that Slipway itself was started with.
     process = subprocess.Popen(
@@ -159,43 +180,43 @@ def _start(confined: Confined, stdin: IO[bytes], bwrap: str, pipes: Pipes, cgrou
 
 
 async def _watch(
-    script: _Running, opening: _Opening, walls: Walls, tools: dict[str, str], cgroup: Cgroup | None
+    script: _Running, opening: _StartPipes, limits: ScriptLimits, tools: dict[str, str], cgroup: Cgroup | None
 ) -> Fault | None:
     """What it did too much; None when it ended by itself."""
-    ended = asyncio.gather(_read_stdout(script), _read_stderr(script), _end_of(script.bwrap.pid))
+    ended = asyncio.gather(_read_stdout(script), _read_stderr(script), _wait_for_exit(script.bwrap.pid))
     try:
-        async with asyncio.timeout(walls.seconds):
+        async with asyncio.timeout(limits.seconds):
             process = await _first_process(opening.info)
             if process is None:
                 await asyncio.shield(ended)
                 return None
             script.first = os.pidfd_open(process)
-            exceeded = cgroup.exceeded if cgroup else partial(_counted, _process_namespace(process), walls)
+            exceeded = cgroup.exceeded if cgroup else partial(_counted, _process_namespace(process), limits)
             _map_users(process, all_of_them=script.other_user)
-            async with namespaces_ready(process, tools, network=walls.network):
+            async with namespaces_ready(process, tools, network=limits.network):
                 opening.go.close()
                 while not (await asyncio.wait([ended], timeout=LOOK))[0]:
                     if await asyncio.to_thread(exceeded):
-                        script.end(too_much_memory(walls))
+                        script.end(too_much_memory(limits))
             await asyncio.shield(ended)
             if exceeded():
-                script.end(too_much_memory(walls))
+                script.end(too_much_memory(limits))
     except TimeoutError:
-        script.end(Fault(f"had no end after {walls.seconds:g} s", "make it quicker, or raise script_seconds."))
+        script.end(Fault(f"timed out after {limits.seconds:g} s", limits.time_cure))
     except (FileNotFoundError, ProcessLookupError):
         pass  # bwrap gave up; it says why
     except PermissionError as error:
-        script.end(not_kept_apart(f"{error.filename}: {error.strerror}"))
+        script.end(sandbox_failed(f"{error.filename}: {error.strerror}"))
     finally:
         # Also when the step is broken off: whoever comes next must not meet what this one began.
         # It is dead before it is let go on.
         script.end()
         opening.go.close()
-        await _all_read(script, ended)
+        await _finish_reading(script, ended)
     return script.too_far
 
 
-async def _all_read(script: _Running, ended: asyncio.Future[Any]) -> None:
+async def _finish_reading(script: _Running, ended: asyncio.Future[Any]) -> None:
     try:
         if not (await asyncio.wait([ended], timeout=LONGEST_END))[0]:
             script.bwrap.kill()
@@ -221,7 +242,7 @@ async def _first_process(info: IO[bytes]) -> int | None:
 
 
 def _map_users(process: int, *, all_of_them: bool) -> None:
-    """Root reaches all files until it becomes somebody else. Others have nobody else to become, and are called root
+    """Root reaches all files until it changes its user. Others can't change theirs, and are called root
     inside: only root has, until the script begins, the rights to set up its network."""
     known: dict[str, list[str]]
     if all_of_them:
@@ -238,8 +259,8 @@ def _process_namespace(process: int) -> Path:
     return Path(f"/proc/{process}/ns/pid").readlink()
 
 
-def _counted(namespace: Path, walls: Walls) -> bool:
-    return memory_used(namespace) > walls.memory_bytes
+def _counted(namespace: Path, limits: ScriptLimits) -> bool:
+    return memory_used(namespace) > limits.memory_bytes
 
 
 async def _read_stdout(script: _Running) -> None:
@@ -271,7 +292,7 @@ async def _chunks(pipe: IO[bytes] | None) -> AsyncIterator[bytes]:
             yield chunk
 
 
-async def _end_of(process: int) -> None:
+async def _wait_for_exit(process: int) -> None:
     descriptor = os.pidfd_open(process)
     try:
         await readable(descriptor)
@@ -279,7 +300,7 @@ async def _end_of(process: int) -> None:
         os.close(descriptor)
 
 
-def _told(status: bytes) -> dict[str, Any]:
+def _bwrap_status(status: bytes) -> dict[str, Any]:
     """One line of JSON for its beginning, one for its end."""
     lines = [json.loads(line) for line in status.splitlines()]
     return {key: value for line in lines for key, value in line.items()}
@@ -294,7 +315,7 @@ def _pipe(closing: contextlib.ExitStack) -> tuple[IO[bytes], IO[bytes]]:
 
 
 def _sealed(content: bytes) -> IO[bytes]:
-    """A file in memory that nobody can change."""
+    """A file in memory that is sealed against changes."""
     file = os.fdopen(os.memfd_create("stdin", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC), "w+b")
     file.write(content)
     file.seek(0)

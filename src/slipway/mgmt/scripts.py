@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import asyncio
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 
-from slipway.mgmt.script_answer import Answer, answer_of, left_by
+from slipway.mgmt.bubblewrap import PACKAGE
+from slipway.mgmt.pickled_input import pickled, reads_pickle
+from slipway.mgmt.script_limits import Language, ScriptLimits
 from slipway.mgmt.script_process import run_script
-from slipway.mgmt.walls import Language, Walls
+from slipway.mgmt.script_result import ScriptResult, read_error_data, read_result, said
 from slipway.model.action import Action, StepContext
 from slipway.model.descriptor import Hook
 from slipway.model.errors import StepError
-from slipway.model.grant import Granting
+from slipway.model.grant import Granting, GrantRequest
 from slipway.model.instance import VnfInstance
 from slipway.model.journal import ERROR_DATA
 from slipway.model.machine import Outcome
 from slipway.model.plan import Plan, Step
 from slipway.model.secrets import find_references, redact, reference
 from slipway.model.situation import Situation
+from slipway.model.target import VimResource
 
+ACTION = "script.run"
 MARGIN = 120.0  # seconds for our own work around a script
-LINES_TOLD = 5
 _ROLLBACK = {"_start": "_rollback_end", "_end": "_rollback_start"}
 
 
-class ScriptWorld(Protocol):
+class ScriptData(Protocol):
     """What scripts are given of Slipway's records."""
 
     async def instance(self, operation_id: str, *, ahead: bool) -> VnfInstance:
         """As it was when the operation began; or `ahead`, as it would be if the operation ended well now."""
+        ...
+
+    async def request(self, operation_id: str) -> dict[str, Any]:
+        """The body of the request, in the words of v2; secrets are references."""
+        ...
+
+    async def grant_request(self, operation_id: str, left: Sequence[VimResource]) -> GrantRequest:
+        """What an NFVO was asked for the operation; or would be, when it leaves that on the VIM."""
         ...
 
     async def granting(self, operation_id: str) -> Granting | None:
@@ -47,10 +59,23 @@ class ScriptWorld(Protocol):
         ...
 
 
-class Script(msgspec.Struct, frozen=True):
+class CoordinatedVnfc(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The VNFC that a script coordinates: its id, the connection point to reach it by, and what the request says."""
+
+    id: str
+    cp_name: str
+    params: dict[str, Any]
+    is_rollback: bool = False
+
+
+class Script(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`hook`: what names it. `vnfd_id`: its package, when it is not the one that the operation leads to."""
+
     hook: str
     path: str
     language: Language
+    vnfd_id: str | None = None
+    vnfc: CoordinatedVnfc | None = None
 
 
 class ScriptArgs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -65,26 +90,19 @@ class ScriptArgs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Scripts:
-    def __init__(self, world: ScriptWorld, walls: Walls) -> None:
-        self._world = world
-        self._walls = walls
-        limit = walls.seconds + MARGIN
+    def __init__(self, data: ScriptData, limits: ScriptLimits) -> None:
+        self._data = data
+        self._limits = limits
+        limit = limits.seconds + MARGIN
         self.actions: tuple[Action[Any], ...] = (
-            Action("script.run", ScriptArgs, self._run, self._undo, timeout=limit, attempts=1),
+            Action(ACTION, ScriptArgs, self._run, self._undo, timeout=limit, attempts=1),
         )
 
     def plan(self, hook: str, run: Hook | None, undo: Hook | None, situation: Situation) -> Plan:
         """One step, which waits for all before it and for which all behind it waits."""
-        args = ScriptArgs(
-            vnfd_id=situation.descriptor.vnfd_id,
-            request=_without_vims(msgspec.to_builtins(situation.request)),
-            parameters=situation.instance.parameters,
-            ahead=hook.endswith("_end"),
-            run=_script(run),
-            undo=_script(undo),
-        )
-        name = f"{hook}: {args.run.path}" if args.run else f"{hook}: nothing but its rollback"
-        return Plan.of(Step(id=name, action="script.run", args=msgspec.to_builtins(args)))
+        script, back = _script(run), _script(undo)
+        name = f"{hook}: {script.path}" if script else f"{hook}: nothing but its rollback"
+        return Plan.of(script_step(name, situation, run=script, undo=back, ahead=hook.endswith("_end")))
 
     async def _run(self, args: ScriptArgs, context: StepContext) -> Outcome:
         return await self._done(args.run, args, context)
@@ -95,50 +113,105 @@ class Scripts:
     async def _done(self, script: Script | None, args: ScriptArgs, context: StepContext) -> Outcome:
         if script is None:
             return Outcome()
-        granting = await self._world.granting(context.operation_id)
+        granting = await self._data.granting(context.operation_id)
+        vnf = await self._data.instance(context.operation_id, ahead=args.ahead)
         hidden = {
             "operation": script.hook,
             "request": args.request,
             "additionalParams": args.parameters,
-            "vnfInstance": _without_vims(
-                msgspec.to_builtins(await self._world.instance(context.operation_id, ahead=args.ahead))
-            ),
+            "vnfInstance": without_vims(msgspec.to_builtins(vnf)),
             "grantRequest": msgspec.to_builtins(granting.request) if granting else None,
-            "grant": _without_vims(msgspec.to_builtins(granting.grant)) if granting else None,
-            ERROR_DATA: await self._world.error_data(context.operation_id),
+            "grant": without_vims(msgspec.to_builtins(granting.grant)) if granting else None,
+            ERROR_DATA: await self._data.error_data(context.operation_id),
         }
-        given = await context.reveal(hidden)
+        if script.vnfc:
+            hidden |= {"vnfLcmOpOccId": context.operation_id, **_coordination(script.vnfc, vnf)}
+        given = await context.decrypt_secrets(hidden)
+        encode: Callable[[dict[str, Any]], bytes] = msgspec.json.encode
+
+        async def unpack(directory: Path) -> None:
+            nonlocal encode
+            await self._data.unpack(context.operation_id, script.vnfd_id or args.vnfd_id, directory)
+            if script.language == "python" and await asyncio.to_thread(reads_pickle, directory / script.path):
+                encode = pickled
+
         ended = await run_script(
-            script.path,
+            f"{PACKAGE}/{script.path}",
             script.language,
-            lambda package: msgspec.json.encode({**given, "packageDirectory": package}),
-            lambda directory: self._world.unpack(context.operation_id, args.vnfd_id, directory),
-            self._walls,
+            lambda package: encode({**given, "packageDirectory": package}),
+            unpack,
+            self._limits,
         )
         if ended.fault:
-            secrets = await context.reveal([reference(one) for one in find_references(hidden)])
+            secrets = await context.decrypt_secrets([reference(one) for one in find_references(hidden)])
             raise StepError(
-                f"{script.path}, the script for {script.hook}, {ended.fault.reason}.{_said(ended.stderr, secrets)}",
+                f"{script.path}, the script for {script.hook}, {ended.fault.reason}.{said(ended.stderr, secrets)}",
                 cure=ended.fault.cure,
-                data=left_by(ended.stdout),
+                data=read_error_data(ended.stdout),
             )
-        return _outcome(answer_of(ended.stdout, script.path, script.hook))
+        if encode is pickled and not ended.stdout.strip():
+            return Outcome()  # such scripts answer only where they have something to say
+        return _outcome(read_result(ended.stdout, script.path, script.hook))
+
+
+def script_step(
+    name: str,
+    situation: Situation,
+    *,
+    run: Script | None = None,
+    undo: Script | None = None,
+    ahead: bool = False,
+    nodes: tuple[str, ...] = (),
+) -> Step:
+    """`ahead`: scripts see the VNF as it will be."""
+    args = ScriptArgs(
+        vnfd_id=situation.descriptor.vnfd_id,
+        request=without_vims(msgspec.to_builtins(situation.request)),
+        parameters=situation.instance.parameters,
+        ahead=ahead,
+        run=run,
+        undo=undo,
+    )
+    return Step(id=name, action=ACTION, args=msgspec.to_builtins(args), nodes=nodes)
 
 
 def language_of(hook: Hook) -> Language | None:
     """What the script is written in; None when the hook names no script that can be run here."""
     if hook.file is None:
         return None
-    kind, suffix = (hook.type or "").rpartition(".")[2], Path(hook.file).suffix
-    if kind == "Python" or suffix == ".py":
+    kind = (hook.type or "").rpartition(".")[2]
+    if kind == "Python":
         return "python"
-    return "bash" if kind == "Bash" or suffix in (".sh", ".bash") else None
+    return language_of_file(hook.file) or ("bash" if kind == "Bash" else None)
+
+
+def language_of_file(path: str) -> Language | None:
+    suffix = Path(path).suffix
+    if suffix == ".py":
+        return "python"
+    return "bash" if suffix in (".sh", ".bash") else None
 
 
 def rollback_of(hook: str) -> str:
     """A rollback goes backward: what stands at the end of the way there is first on the way back."""
     operation, _, edge = hook.rpartition("_")
     return operation + _ROLLBACK.get(f"_{edge}", "")
+
+
+def _coordination(vnfc: CoordinatedVnfc, vnf: VnfInstance) -> dict[str, Any]:
+    """What a script is given about one VNFC; no address when the VIM told none."""
+    info = vnf.instantiated_vnf_info
+    resource = next((one for one in info.vnfc_resource_info if one.id == vnfc.id), None) if info else None
+    known = {one.vnfc_resource_info_id: one.id for one in info.vnfc_info} if info else {}
+    points = (cp for cp in resource.vnfc_cp_info if cp.cpd_id == vnfc.cp_name) if resource else ()
+    layers = (layer.ip_over_ethernet for cp in points for layer in cp.cp_protocol_info if layer.ip_over_ethernet)
+    addresses = [address for layer in layers for ips in layer.ip_addresses for address in ips.addresses]
+    return {
+        "vnfcInfoId": known.get(vnfc.id),
+        "vnfcParam": vnfc.params,
+        "sshIp": addresses[0] if addresses else None,
+        "isRollback": vnfc.is_rollback,
+    }
 
 
 def _script(hook: Hook | None) -> Script | None:
@@ -148,36 +221,11 @@ def _script(hook: Hook | None) -> Script | None:
     return Script(hook.operation, hook.file, language) if language else None
 
 
-def _without_vims(document: dict[str, Any]) -> dict[str, Any]:
+def without_vims(document: dict[str, Any]) -> dict[str, Any]:
     """The keys to a VIM are for Slipway only."""
     vims = document.get("vimConnectionInfo")
     return document if vims is None else {**document, "vimConnectionInfo": redact(vims)}
 
 
-def _outcome(answer: Answer) -> Outcome:
+def _outcome(answer: ScriptResult) -> Outcome:
     return Outcome(instance=answer.instance, data={ERROR_DATA: answer.error_data} if answer.error_data else {})
-
-
-def _said(stderr: bytes, secrets: Any) -> str:
-    """The last lines, for a person: no secrets, no control characters."""
-    text = stderr.decode(errors="replace")
-    for secret in sorted(_texts(secrets), key=len, reverse=True):
-        text = text.replace(secret, "***")
-    lines = [line for line in text.splitlines() if line.strip()][-LINES_TOLD:]
-    return f" It said: {' | '.join(map(_shown, lines))}" if lines else ""
-
-
-def _shown(line: str) -> str:
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in a secret that is long enough to be one."""
-    if isinstance(value, str) and len(value) > 2:
-        yield value
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield from _texts(str(value))
-    elif isinstance(value, dict | list | tuple):
-        inside: Iterable[Any] = value.values() if isinstance(value, dict) else value
-        for item in inside:
-            yield from _texts(item)

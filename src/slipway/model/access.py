@@ -1,11 +1,17 @@
-"""Who asks: a name, what they may do, and whose things they see."""
+"""Callers: their names, roles and projects."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import IntEnum
 
 DEFAULT_PROJECT = "default"
+
+# Lifetimes of a token for a cluster's API, as in a kubeconfig.
+SHORTEST_KUBE_TOKEN = timedelta(minutes=10)  # the Kubernetes API grants no less
+LONGEST_KUBE_TOKEN = timedelta(days=7)
+DEFAULT_KUBE_TOKEN = timedelta(hours=12)  # for a person, who can fetch another
 
 
 class Role(IntEnum):
@@ -37,7 +43,7 @@ class Caller:
         return self.role is Role.ADMIN and self.project is None
 
 
-# Everybody, where access control is off; and Slipway itself.
-ANYBODY = Caller("anybody", Role.ADMIN, None)
-# Whoever asks for what is for everybody.
-NOBODY = Caller("nobody", Role.READER, "")
+# Every caller where access control is off; and Slipway itself.
+ADMIN_OF_ALL = Caller("anybody", Role.ADMIN, None)
+# The caller of a public path, which needs no token.
+ANONYMOUS = Caller("nobody", Role.READER, "")

@@ -1,4 +1,4 @@
-"""What a step's action is: the hands behind a name in a plan.
+"""What a step's action is: the code behind a name in a plan.
 
 A step in a plan only names its action and gives arguments as JSON. The action looks, then makes, then checks: it can be
 run twice, ends within its time limit, and its undo stands beside it.
@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from slipway.model.access import DEFAULT_PROJECT
-from slipway.model.machine import FoundMachine, Outcome
+from slipway.model.machine import FoundMachine, FoundPort, Outcome
+from slipway.model.package_content import PackageContent
 
 A = TypeVar("A")
 
 
 @dataclass(frozen=True)
-class Connection:
+class VimConnection:
     """A VIM's address and credentials, in clear: made for one step, never stored, never printed."""
 
     vim_type: str
@@ -28,11 +29,11 @@ class Connection:
     project: str = DEFAULT_PROJECT  # whose it is: that of the registered VIM, or of the instance
 
     def __repr__(self) -> str:
-        return f"Connection({self.vim_type}, {self.interface_info.get('endpoint')})"
+        return f"VimConnection({self.vim_type}, {self.interface_info.get('endpoint')})"
 
 
 class StepContext(Protocol):
-    """What an action may ask of the world around it."""
+    """What an action can get from the engine while it runs."""
 
     @property
     def operation_id(self) -> str: ...
@@ -40,7 +41,7 @@ class StepContext(Protocol):
     @property
     def instance_id(self) -> str: ...
 
-    async def connection(self) -> Connection:
+    async def connection(self) -> VimConnection:
         """The VIM of this operation, secrets resolved."""
         ...
 
@@ -48,12 +49,28 @@ class StepContext(Protocol):
         """A machine as an earlier step left it, or as the record knows it. StepError when neither does."""
         ...
 
-    async def reveal(self, document: Any) -> Any:
+    async def port(self, name: str) -> FoundPort:
+        """A port that no machine holds, by its name in the VIM's template. StepError when there is none."""
+        ...
+
+    async def package_file(self, vnfd_id: str, path: str, digest: str) -> bytes:
+        """A file of a package that the plan was made with (`VnfTarget.files`). StepError when it is another now."""
+        ...
+
+    async def package_content(self, vnfd_id: str, path: str, digest: str) -> PackageContent:
+        """A file of a package, however large, to read in pieces. StepError when there is none, or another one."""
+        ...
+
+    async def decrypt_secrets(self, document: Any) -> Any:
         """The document with values where references to the instance's secrets were. For this step only."""
         ...
 
     def outcome(self, step_id: str) -> Outcome | None:
         """What an earlier step of the same plan left."""
+        ...
+
+    def progress(self, text: str) -> None:
+        """What a long step is at, for whoever watches: "312 of 1024 MiB". Each is written, so every few seconds."""
         ...
 
 

@@ -53,7 +53,7 @@ class Map(msgspec.Struct, frozen=True):
 Attribute = Scalar | Free | Fields | Array | Map
 
 
-class Member(msgspec.Struct, frozen=True):
+class Key(msgspec.Struct, frozen=True):
     """From an object to the value of one of its keys."""
 
     name: str
@@ -67,7 +67,7 @@ class Each(Enum):
     KEY = "key"
 
 
-Step = Member | Each
+Step = Key | Each
 
 
 @cache
@@ -103,7 +103,7 @@ def resolve(
             steps.append(Each.ENTRY)
             here = here.value
         here = _below(here, segment, path[:position], place)
-        steps.append(Member(segment))
+        steps.append(Key(segment))
     here = _through_arrays(here, steps)
     if by_key:
         if not isinstance(here, Map | Free):

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
 from slipway.model.instance import (
     CpConfig,
     CpProtocolData,
+    ExtManagedVirtualLink,
+    ExtManagedVirtualLinkInfo,
     ExtVirtualLink,
     ExtVirtualLinkInfo,
     InstantiatedVnfInfo,
+    IpAddresses,
     ResourceHandle,
     VnfExtCpData,
 )
+from slipway.model.machine import Address
 
 Links = tuple[ExtVirtualLink, ...]
+ManagedLinks = tuple[ExtManagedVirtualLink, ...]
 
 
 # The standard wants a configuration for every external connection point, also where a request asks for nothing special.
@@ -29,7 +34,8 @@ def recorded_links(links: Iterable[ExtVirtualLink], vim_key: str) -> tuple[ExtVi
     return tuple(
         ExtVirtualLinkInfo(
             id=link.id,
-            resource_handle=ResourceHandle(resource_id=link.resource_id, vim_connection_id=vim_key),
+            resource_handle=_handle(link, vim_key),
+            ext_link_ports=link.ext_link_ports,
             current_vnf_ext_cp_data=tuple(
                 cp if cp.cp_config else replace(cp, cp_config={cp.cpd_id: NOTHING_ASKED}) for cp in link.ext_cps
             ),
@@ -38,12 +44,33 @@ def recorded_links(links: Iterable[ExtVirtualLink], vim_key: str) -> tuple[ExtVi
     )
 
 
+def recorded_managed_links(
+    links: Iterable[ExtManagedVirtualLink], vim_key: str
+) -> tuple[ExtManagedVirtualLinkInfo, ...]:
+    return tuple(
+        ExtManagedVirtualLinkInfo(
+            id=link.id,
+            vnf_virtual_link_desc_id=link.vnf_virtual_link_desc_id,
+            network_resource=_handle(link, vim_key),
+            ext_managed_multisite_virtual_link_id=link.ext_managed_multisite_virtual_link_id,
+        )
+        for link in links
+    )
+
+
+def managed_networks(links: Iterable[ExtManagedVirtualLinkInfo]) -> dict[str, str]:
+    """The VIM's ids of networks, by the names of the links in the VNFD."""
+    return {link.vnf_virtual_link_desc_id: link.network_resource.resource_id for link in links}
+
+
 def links_of(info: InstantiatedVnfInfo) -> Links:
     return tuple(
         ExtVirtualLink(
             id=link.id,
             resource_id=link.resource_handle.resource_id,
             vim_connection_id=link.resource_handle.vim_connection_id,
+            resource_provider_id=link.resource_handle.resource_provider_id,
+            ext_link_ports=link.ext_link_ports,
             ext_cps=tuple(_as_asked(cp) for cp in link.current_vnf_ext_cp_data),
         )
         for link in info.ext_virtual_link_info
@@ -65,6 +92,38 @@ def own_configs(cp: VnfExtCpData) -> list[tuple[str, CpConfig]]:
     In the order of their keys: no database has to keep the order of an object's members.
     """
     return sorted(_as_asked(cp).cp_config.items(), key=lambda entry: entry[0])
+
+
+def asked_addresses(cp: VnfExtCpData, slot: int) -> tuple[Address, ...]:
+    """Those of one member. A member without a word gets addresses of the same subnets as the first."""
+    configs = [config for _, config in own_configs(cp)]
+    if slot < len(configs):
+        return tuple(_addresses(configs[slot]))
+    return tuple(Address(subnet=one.subnet) for one in (_addresses(configs[0]) if configs else ()) if one.subnet)
+
+
+def all_asked_addresses(cp: VnfExtCpData) -> Iterator[tuple[Address, ...]]:
+    """Those of each member that has a word of its own."""
+    return (tuple(_addresses(config)) for _, config in own_configs(cp))
+
+
+def asked_mac(cp: VnfExtCpData, slot: int) -> str | None:
+    configs = own_configs(cp)
+    ethernets = [data.ip_over_ethernet for data in configs[slot][1].cp_protocol_data] if slot < len(configs) else []
+    return next((one.mac_address for one in ethernets if one), None)
+
+
+def _addresses(config: CpConfig) -> Iterator[Address]:
+    """Without those of which nothing is said: there is always one of the VIM's choice."""
+    for data in config.cp_protocol_data:
+        for asked in data.ip_over_ethernet.ip_addresses if data.ip_over_ethernet else ():
+            for ip in asked.fixed_addresses or _dynamic(asked):
+                if ip is not None or asked.subnet_id is not None:
+                    yield Address(ip=ip, subnet=asked.subnet_id)
+
+
+def _dynamic(asked: IpAddresses) -> Iterable[None]:
+    return [None] * (asked.num_dynamic_addresses or 1)
 
 
 def with_all_configs(info: InstantiatedVnfInfo) -> InstantiatedVnfInfo:
@@ -104,6 +163,12 @@ def moved_points(now: Links, then: Links) -> set[str]:
     return {name for name in after if after[name] != before.get(name)}
 
 
+def _handle(link: ExtVirtualLink | ExtManagedVirtualLink, vim_key: str) -> ResourceHandle:
+    return ResourceHandle(
+        resource_id=link.resource_id, vim_connection_id=vim_key, resource_provider_id=link.resource_provider_id
+    )
+
+
 def _as_asked(cp: VnfExtCpData) -> VnfExtCpData:
     if cp.cp_config.get(cp.cpd_id) != NOTHING_ASKED:
         return cp
@@ -122,4 +187,4 @@ def _changed(known: ExtVirtualLink | None, asked: ExtVirtualLink) -> ExtVirtualL
     for cp in asked.ext_cps:
         before = cps[cp.cpd_id].cp_config if cp.cpd_id in cps and known.resource_id == asked.resource_id else {}
         cps[cp.cpd_id] = replace(cp, cp_config={**before, **cp.cp_config})
-    return replace(asked, ext_cps=tuple(cps.values()))
+    return replace(asked, ext_cps=tuple(cps.values()), ext_link_ports=asked.ext_link_ports or known.ext_link_ports)

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from slipway.model.errors import BadRequest
+from slipway.model.instance import InstantiatedVnfInfo, ScaleInfo
 from slipway.model.package import Artifact, SoftwareImage
 
 
-class Part(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class VnfdStruct(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     pass
 
 
-class ConnectionPoint(Part, frozen=True, kw_only=True):
+class ConnectionPoint(VnfdStruct, frozen=True, kw_only=True):
     """`virtual_link` is an internal link of the VNFD; None when the CP is connected from outside (extVirtualLinks)."""
 
     name: str
     vdu: str
     order: int = 0
     virtual_link: str | None = None
-    layer_protocols: tuple[str, ...] = ()
-    properties: dict[str, Any] = {}
 
 
-class VirtualLink(Part, frozen=True, kw_only=True):
+class VirtualLink(VnfdStruct, frozen=True, kw_only=True):
     name: str
     cidr: str | None = None
-    ip_version: str | None = None
-    properties: dict[str, Any] = {}
 
 
-class Storage(Part, frozen=True, kw_only=True):
+class Storage(VnfdStruct, frozen=True, kw_only=True):
     """`kind` is block, object or file."""
 
     name: str
@@ -41,11 +39,10 @@ class Storage(Part, frozen=True, kw_only=True):
     image: SoftwareImage | None = None
 
 
-class Vdu(Part, frozen=True, kw_only=True):
+class Vdu(VnfdStruct, frozen=True, kw_only=True):
     """A kind of VNFC. `container` when it is an OS container deployable unit rather than a machine."""
 
     name: str
-    description: str = ""
     minimum: int = 0
     maximum: int = 1
     container: bool = False
@@ -58,19 +55,17 @@ class Vdu(Part, frozen=True, kw_only=True):
     storages: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()  # VDUs whose machines are made before its own
     initial: int | None = None  # VduInitialDelta
-    properties: dict[str, Any] = {}
 
 
-class Aspect(Part, frozen=True, kw_only=True):
+class Aspect(VnfdStruct, frozen=True, kw_only=True):
     """`deltas[vdu]` is what each step adds, first step first; one entry counts for every step."""
 
     name: str
     max_level: int
-    description: str = ""
     deltas: dict[str, tuple[int, ...]] = {}
 
 
-class Level(Part, frozen=True, kw_only=True):
+class Level(VnfdStruct, frozen=True, kw_only=True):
     """An instantiation level: scale levels of aspects, and counts of VDUs given outright."""
 
     name: str
@@ -78,14 +73,14 @@ class Level(Part, frozen=True, kw_only=True):
     counts: dict[str, int] = {}
 
 
-class PlacementRule(Part, frozen=True, kw_only=True):
+class PlacementRule(VnfdStruct, frozen=True, kw_only=True):
     name: str
     apart: bool  # anti-affinity
     scope: str
     targets: tuple[str, ...]
 
 
-class Hook(Part, frozen=True, kw_only=True):
+class Hook(VnfdStruct, frozen=True, kw_only=True):
     """What the VNFD wants done at `instantiate_end`, `scale_start`, ...: a management driver's name, or a script."""
 
     operation: str
@@ -94,17 +89,8 @@ class Hook(Part, frozen=True, kw_only=True):
     type: str | None = None
 
 
-class Mciop(Part, frozen=True, kw_only=True):
-    """A Helm chart that the VNFD names (SOL001 4.x `Mciop`)."""
-
-    name: str
-    artifacts: tuple[str, ...] = ()
-    vdus: tuple[str, ...] = ()
-
-
-class Flavour(Part, frozen=True, kw_only=True):
+class Flavour(VnfdStruct, frozen=True, kw_only=True):
     id: str
-    description: str = ""
     vdus: dict[str, Vdu] = {}
     connection_points: dict[str, ConnectionPoint] = {}
     virtual_links: dict[str, VirtualLink] = {}
@@ -114,7 +100,6 @@ class Flavour(Part, frozen=True, kw_only=True):
     default_level: str | None = None
     placement: tuple[PlacementRule, ...] = ()
     hooks: dict[str, Hook] = {}
-    mciops: dict[str, Mciop] = {}
 
     def dependencies(self) -> dict[str, tuple[str, ...]]:
         return {name: vdu.depends_on for name, vdu in self.vdus.items() if vdu.depends_on}
@@ -128,7 +113,23 @@ class Flavour(Part, frozen=True, kw_only=True):
             raise BadRequest(f"instantiationLevelId: flavour {self.id!r} has no level {name!r}; it has: {known}.")
         return self.levels[name]
 
-    def members(self, vdu_name: str, scale: dict[str, int], level: Level | None = None) -> int:
+    def level_of(self, info: InstantiatedVnfInfo | None) -> Level:
+        """The instantiation level that a VNF was made at: counts given outright hold from there."""
+        return self.level(info.instantiation_level_id if info else None)
+
+    @property
+    def max_scale_levels(self) -> tuple[ScaleInfo, ...]:
+        return tuple(ScaleInfo(aspect_id=one.name, scale_level=one.max_level) for one in self.aspects.values())
+
+    def scale_status(self, levels: Mapping[str, int]) -> tuple[ScaleInfo, ...]:
+        """All of its aspects at the given levels; those not given are at 0."""
+        return tuple(ScaleInfo(aspect_id=name, scale_level=levels.get(name, 0)) for name in self.aspects)
+
+    def counts(self, scale: Mapping[str, int], level: Level) -> dict[str, int]:
+        """How many VNFCs of each VDU there are at the given scale levels."""
+        return {name: self.members(name, scale, level) for name in self.vdus}
+
+    def members(self, vdu_name: str, scale: Mapping[str, int], level: Level | None = None) -> int:
         """How many VNFCs of a VDU there are at the given scale levels.
 
         A count given outright by the instantiation level holds at that level's own scale levels. Otherwise it is the
@@ -153,19 +154,16 @@ def _added(deltas: tuple[int, ...], level: int) -> int:
     return sum(listed) + deltas[-1] * (level - len(listed))
 
 
-class Descriptor(Part, frozen=True, kw_only=True):
+class Descriptor(VnfdStruct, frozen=True, kw_only=True):
     vnfd_id: str
     provider: str
     product_name: str
     software_version: str
     vnfd_version: str
-    vnfm_info: tuple[str, ...] = ()
-    description: str = ""
     flavours: dict[str, Flavour] = {}
-    default_flavour: str | None = None
+    default_flavour: str | None = None  # the flavour_id of the VNF itself, or the only one
     artifacts: tuple[Artifact, ...] = ()
     configurable_properties: dict[str, Any] = {}
-    modifiable_attributes: dict[str, Any] = {}
 
     def flavour(self, flavour_id: str) -> Flavour:
         if flavour_id not in self.flavours:

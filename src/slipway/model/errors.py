@@ -15,12 +15,12 @@
     │   ├── RangeNotSatisfiable 416
     │   ├── Unprocessable     422   understood, but it names something that can't be used
     │   ├── PackageError      422   a package is broken or hostile: file, line, cure
-    │   └── Unavailable       503   somebody who must be asked first does not answer
+    │   └── Unavailable       503   a service that must be asked first does not answer
     ├── StepError                   a step did not do its work; `temporary` says whether trying again may help
     │   ├── VimError                ... because of the VIM: temporary, permanent, quota or auth
-    │   └── KubeError               ... because of a Kubernetes API (kube/failure.py)
-    ├── OutsideError                a request to an address that was given may not be made, or its answer not be taken
-    │   └── DownloadError           ... of a package's content (lcm/package_download.py)
+    │   └── KubeError               ... because of a Kubernetes API (kube/errors.py)
+    ├── OutgoingRequestError        a request to an address that was given may not be made, or its answer not be taken
+    │   └── DownloadError           ... of a package's content (onboarding/download.py)
     ├── LeaseLost                   another worker owns this operation now: stop at once
     └── SettingsError               Slipway itself is set up wrongly
 
@@ -131,7 +131,7 @@ class Unprocessable(RequestError):
 
 
 class PackageError(Unprocessable):
-    """What is wrong with a package, where, and how to mend it."""
+    """What is wrong with a package, where, and how to correct it."""
 
     title = "Package refused"
 
@@ -158,7 +158,7 @@ class StepError(SlipwayError):
 
 
 class VimFault(StrEnum):
-    """How a VIM said no. Only `temporary` is worth trying again without a person."""
+    """The kind of a VIM's failure. Only `temporary` ones are retried."""
 
     TEMPORARY = "temporary"
     PERMANENT = "permanent"
@@ -172,7 +172,7 @@ class VimError(StepError):
         self.fault = fault
 
 
-class OutsideError(SlipwayError):
+class OutgoingRequestError(SlipwayError):
     """Says which host and why. Whoever was given the address puts the field's name before it."""
 
     def __init__(self, detail: str, *, temporary: bool = False) -> None:

@@ -1,21 +1,18 @@
 """Granting in SOL003 3.3.1's words (clause 9): what an NFVO is asked before anything is touched, and its answer.
 
-The answer is read by `nfvo/`, which leaves out what is not named here. Whether it fits what was asked: lcm/granted.py.
+The answer is read by `nfvo/`, which leaves out what is not named here. lcm/grant_application.py checks whether it fits
+what was asked.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta
 
-from slipway.model.instance import ExtVirtualLink, ResourceHandle, VimConnectionInfo
+from slipway.model.instance import ExtManagedVirtualLink, ExtVirtualLink, ResourceHandle, Term, VimConnectionInfo
 from slipway.model.operation import OperationType
-
-# What somebody else calls a thing: nothing that a log, a database or a VIM chokes on.
-Term = Annotated[str, Meta(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
 class ResourceType(StrEnum):
@@ -30,11 +27,11 @@ class IdType(StrEnum):
     RES_MGMT = "RES_MGMT"  # the VIM's own id of what is there
 
 
-class Asked(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
+class GrantRequestStruct(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
     pass
 
 
-class ResourceDefinition(Asked, frozen=True, kw_only=True):
+class ResourceDefinition(GrantRequestStruct, frozen=True, kw_only=True):
     """`id` is the one that Slipway gives the thing, before it is made and for as long as it is there."""
 
     id: str
@@ -43,19 +40,19 @@ class ResourceDefinition(Asked, frozen=True, kw_only=True):
     resource: ResourceHandle | None = None
 
 
-class ConstraintResource(Asked, frozen=True, kw_only=True):
+class ConstraintResource(GrantRequestStruct, frozen=True, kw_only=True):
     id_type: IdType
     resource_id: str
     vim_connection_id: str | None = None
 
 
-class PlacementConstraint(Asked, frozen=True, kw_only=True):
+class PlacementConstraint(GrantRequestStruct, frozen=True, kw_only=True):
     affinity_or_anti_affinity: str
     scope: str
     resource: tuple[ConstraintResource, ...]
 
 
-class GrantRequest(Asked, frozen=True, kw_only=True):
+class GrantRequest(GrantRequestStruct, frozen=True, kw_only=True):
     vnf_instance_id: str
     vnf_lcm_op_occ_id: str
     vnfd_id: str
@@ -72,11 +69,11 @@ class GrantRequest(Asked, frozen=True, kw_only=True):
     links: dict[str, dict[str, str]] = msgspec.field(default_factory=dict, name="_links")
 
 
-class Answered(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
+class GrantStruct(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
     pass
 
 
-class OnVim(Answered, frozen=True, kw_only=True):
+class OnVim(GrantStruct, frozen=True, kw_only=True):
     vim_connection_id: Term | None = None  # a key of the grant's own vimConnectionInfo, or of the instance's
 
 
@@ -102,12 +99,12 @@ class VimImage(OnVim, frozen=True, kw_only=True):
     vim_software_image_id: Term
 
 
-class VimAssets(Answered, frozen=True, kw_only=True):
+class VimAssets(GrantStruct, frozen=True, kw_only=True):
     compute_resource_flavours: tuple[VimFlavour, ...] = ()
     software_images: tuple[VimImage, ...] = ()
 
 
-class Grant(Answered, frozen=True, kw_only=True):
+class Grant(GrantStruct, frozen=True, kw_only=True):
     """Secrets in it are references once it is stored."""
 
     id: Term
@@ -120,11 +117,12 @@ class Grant(Answered, frozen=True, kw_only=True):
     update_resources: tuple[GrantInfo, ...] = ()
     vim_assets: VimAssets = VimAssets()
     ext_virtual_links: tuple[ExtVirtualLink, ...] = ()
+    ext_managed_virtual_links: tuple[ExtManagedVirtualLink, ...] = ()
     additional_params: dict[str, Any] = {}
 
 
 class Granting(msgspec.Struct, frozen=True, kw_only=True):
-    """Question and answer, as they are kept with the operation."""
+    """The request for a grant and the grant, as they are stored with the operation."""
 
     request: GrantRequest
     grant: Grant

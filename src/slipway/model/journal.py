@@ -47,6 +47,7 @@ class StepRecord(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
     ended_at: float | None = None
     error: str | None = None
     outcome: Outcome | None = None
+    progress: str | None = None  # what it is at while it runs: "312 of 1024 MiB"
 
 
 def error_data(journal: Iterable[StepRecord]) -> dict[str, Any] | None:

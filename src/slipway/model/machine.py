@@ -1,4 +1,4 @@
-"""What an instance wants of a VIM, and what a VIM says it has.
+"""Machines, networks, ports and volumes: as an instance should have them, and as a VIM reports them.
 
 Everything has an id that Slipway gives before anything is made, and that a driver writes into the names and labels of
 what it makes. So a step finds its own work again after a crash, and nothing is made twice. A heal gives a machine a
@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class MachineStruct(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     pass
 
 
-class Network(Record, frozen=True, kw_only=True):
+class Network(MachineStruct, frozen=True, kw_only=True):
     """An internal virtual link of the VNF: made and removed with it."""
 
     id: str
@@ -24,24 +24,37 @@ class Network(Record, frozen=True, kw_only=True):
     cidr: str | None = None
 
 
-class Port(Record, frozen=True, kw_only=True):
+class Address(MachineStruct, frozen=True, kw_only=True):
+    """Of a port. What is asked for and None is for the VIM to choose; what it has and None the VIM doesn't tell."""
+
+    ip: str | None = None
+    subnet: str | None = None  # the VIM's own id
+
+
+class Port(MachineStruct, frozen=True, kw_only=True):
     """Where a machine meets a network: one that is made (`network`), or one that exists (`external_network`)."""
 
     id: str
     name: str  # the connection point's name in the VNFD
     network: str | None = None  # id of a wanted Network
     external_network: str | None = None  # the VIM's own id of a network
-    address: str | None = None  # asked for; the VIM chooses when None
+    addresses: tuple[Address, ...] = ()  # asked for; without any it is one, of the VIM's choice
     mac: str | None = None
 
+    @property
+    def address(self) -> str | None:
+        """For VIMs that give a port one."""
+        return self.addresses[0].ip if self.addresses else None
 
-class Volume(Record, frozen=True, kw_only=True):
+
+class Volume(MachineStruct, frozen=True, kw_only=True):
     id: str
     name: str  # the storage's name in the VNFD
     size_bytes: int
+    image: str | None = None  # what it is filled with when it is made, when the VNFD says so
 
 
-class Machine(Record, frozen=True, kw_only=True):
+class Machine(MachineStruct, frozen=True, kw_only=True):
     id: str
     name: str  # its slot: VDU and number, as in "workerNode-2"; stays over a heal
     vdu: str
@@ -54,11 +67,9 @@ class Machine(Record, frozen=True, kw_only=True):
     boot_data: str | None = None
     ports: tuple[Port, ...] = ()
     volumes: tuple[Volume, ...] = ()
-    apart_from: tuple[str, ...] = ()  # anti-affinity: names of groups whose members go on different hosts
-    together_with: tuple[str, ...] = ()  # affinity: names of groups whose members go on one host
 
 
-class Wanted(Record, frozen=True, kw_only=True):
+class Wanted(MachineStruct, frozen=True, kw_only=True):
     """All an instance should have. Nothing in it: everything goes, after `grace_seconds` to shut down in order."""
 
     instance_id: str
@@ -68,32 +79,39 @@ class Wanted(Record, frozen=True, kw_only=True):
     dependencies: dict[
         str, tuple[str, ...]
     ] = {}  # VDU -> VDUs whose machines are made before, and removed after, its own
-    former: tuple[Machine, ...] = ()  # machines that stay and whose ports change, as they were: undo can go back
+    former: tuple[Machine, ...] = ()  # machines whose ports change or that others replace, as they were: undo goes back
 
 
-class FoundNetwork(Record, frozen=True, kw_only=True):
+class FoundNetwork(MachineStruct, frozen=True, kw_only=True):
     id: str
     name: str
     resource_id: str
 
 
-class FoundPort(Record, frozen=True, kw_only=True):
+class FoundPort(MachineStruct, frozen=True, kw_only=True):
     id: str
     name: str
     resource_id: str
-    address: str | None = None
+    addresses: tuple[Address, ...] = ()
     mac: str | None = None
     network: str | None = None  # a Network's id, or the VIM's own id of one that exists; None when it can't be told
+    floating: dict[str, str] = {}  # floating IPs that lead to it, by their names in the VIM's template
+
+    @property
+    def address(self) -> str | None:
+        """The first: the one that it is called by."""
+        return self.addresses[0].ip if self.addresses else None
 
 
-class FoundVolume(Record, frozen=True, kw_only=True):
+class FoundVolume(MachineStruct, frozen=True, kw_only=True):
     id: str
     name: str
     resource_id: str
+    image: str | None = None  # what it was filled with, where that is known
 
 
-class FoundMachine(Record, frozen=True, kw_only=True):
-    """A VNFC: a machine, or where `type` says so something else that runs, such as a Pod."""
+class FoundMachine(MachineStruct, frozen=True, kw_only=True):
+    """A VNFC: a machine, a pod. `type` is what its VIM calls it ("OS::Nova::Server", "Pod"): vimLevelResourceType."""
 
     id: str
     name: str
@@ -110,7 +128,7 @@ class FoundMachine(Record, frozen=True, kw_only=True):
     host_key: str | None = None  # SSH host key, where the VIM can tell it
 
 
-class FoundObject(Record, frozen=True, kw_only=True):
+class FoundObject(MachineStruct, frozen=True, kw_only=True):
     """What is neither machine, network nor volume: a Kubernetes object, a Helm release.
 
     Its id is the VIM's own, or made from its name: the same name with other content is another `digest`.
@@ -125,7 +143,7 @@ class FoundObject(Record, frozen=True, kw_only=True):
     ready: bool = True
 
 
-class Found(Record, frozen=True, kw_only=True):
+class Found(MachineStruct, frozen=True, kw_only=True):
     """All a VIM holds for an instance, whoever made it and whether or not our records know it."""
 
     networks: tuple[FoundNetwork, ...] = ()
@@ -135,12 +153,24 @@ class Found(Record, frozen=True, kw_only=True):
     ports: tuple[FoundPort, ...] = ()  # all, plugged or not
     objects: tuple[FoundObject, ...] = ()
 
+    @property
+    def ids(self) -> set[str]:
+        """Of everything, what machines hold included."""
+        ids = {one.id for one in self.networks} | {one.id for one in self.objects}
+        ids |= {one.id for one in self.ports} | {one.id for one in self.volumes}
+        for machine in self.machines:
+            ids |= {machine.id, *(one.id for one in machine.ports), *(one.id for one in machine.volumes)}
+        return ids
 
-class Outcome(Record, frozen=True, kw_only=True):
+
+class Outcome(MachineStruct, frozen=True, kw_only=True):
     """What a step changed. The instance's record is the sum of the outcomes of its steps (lcm/record.py)."""
 
     networks: tuple[FoundNetwork, ...] = ()
     machines: tuple[FoundMachine, ...] = ()
+    ports: tuple[
+        FoundPort, ...
+    ] = ()  # that no machine holds: those of a template beyond the VNFD, like a shared address
     objects: tuple[FoundObject, ...] = ()
     removed: tuple[str, ...] = ()  # ids of machines, networks, volumes, ports and objects that are gone
     instance: dict[str, Any] = {}  # a merge patch for the instance (RFC 7396), from management drivers

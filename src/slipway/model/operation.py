@@ -45,7 +45,7 @@ class Event(StrEnum):
     GRANTED = "granted"
     REFUSED = "refused"
     SUCCEEDED = "succeeded"
-    BROKE = "broke"
+    STEP_FAILED = "failed"
     CANCELLED = "cancelled"
     RETRY = "retry"
     ROLLBACK = "rollback"
@@ -57,13 +57,13 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.STARTING, Event.REFUSED): State.ROLLED_BACK,
     (State.STARTING, Event.CANCELLED): State.ROLLED_BACK,
     (State.PROCESSING, Event.SUCCEEDED): State.COMPLETED,
-    (State.PROCESSING, Event.BROKE): State.FAILED_TEMP,
+    (State.PROCESSING, Event.STEP_FAILED): State.FAILED_TEMP,
     (State.PROCESSING, Event.CANCELLED): State.FAILED_TEMP,
     (State.FAILED_TEMP, Event.RETRY): State.PROCESSING,
     (State.FAILED_TEMP, Event.ROLLBACK): State.ROLLING_BACK,
     (State.FAILED_TEMP, Event.FAIL): State.FAILED,
     (State.ROLLING_BACK, Event.SUCCEEDED): State.ROLLED_BACK,
-    (State.ROLLING_BACK, Event.BROKE): State.FAILED_TEMP,
+    (State.ROLLING_BACK, Event.STEP_FAILED): State.FAILED_TEMP,
     (State.ROLLING_BACK, Event.CANCELLED): State.FAILED_TEMP,
 }
 
@@ -75,7 +75,7 @@ def after(state: State, event: Event) -> State:
     except KeyError:
         allowed = sorted(s.value for s, e in TRANSITIONS if e is event)
         raise Conflict(
-            f"The operation is in state {state}; {event} is possible in {', '.join(allowed)} only."
+            f"The operation is in state {state}; {event} is allowed in these states only: {', '.join(allowed)}."
         ) from None
 
 

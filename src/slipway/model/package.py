@@ -70,6 +70,19 @@ class SoftwareImage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=T
     created_at: datetime | None = None  # when the package was onboarded
 
 
+class PackageWarning(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """A contradiction in a package that harms nothing: where it is, what is ignored, and how to correct it."""
+
+    file: str
+    line: int | None = None
+    what: str
+    cure: str
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{place}: {self.what} Cure: {self.cure}"
+
+
 class VnfPackage(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
     """VnfPkgInfo."""
 

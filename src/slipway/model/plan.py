@@ -1,6 +1,6 @@
 """A plan is data: named steps and the order between them.
 
-Planners are pure functions that return a Plan; the engine is the one interpreter of all plans. What people see before
+Planners are pure functions that return a Plan; the engine runs all plans. What people see before
 they approve, while it runs and afterwards is this same list.
 """
 
@@ -22,7 +22,7 @@ class Verb(StrEnum):
 
 
 class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a step does to the world, in words for the person who reads the plan: make machine workerNode-2."""
+    """What a step changes, for the person who reads the plan: make machine workerNode-2."""
 
     verb: Verb
     kind: str
@@ -40,6 +40,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     after: tuple[str, ...] = ()
     effects: tuple[Effect, ...] = ()
     irreversible: bool = False  # once begun, the operation can't be rolled back
+    last: bool = False  # waits for all else of the operation: it frees what a rollback would need
 
 
 class Plan(msgspec.Struct, frozen=True):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from slipway.model.instance import ExtVirtualLink, VimConnectionInfo
+from slipway.model.instance import ExtManagedVirtualLink, ExtVirtualLink, VimConnectionInfo
 
 Name = Annotated[str, Meta(min_length=1, max_length=255)]
 Text = Annotated[str, Meta(max_length=4096)]
@@ -29,7 +30,7 @@ class InstantiateRequest(Request, frozen=True, kw_only=True):
     flavour_id: Name
     instantiation_level_id: Name | None = None
     ext_virtual_links: tuple[ExtVirtualLink, ...] = ()
-    ext_managed_virtual_links: tuple[dict[str, Any], ...] = ()
+    ext_managed_virtual_links: tuple[ExtManagedVirtualLink, ...] = ()
     vim_connection_info: dict[str, VimConnectionInfo] = {}
     localization_language: str | None = None
     additional_params: dict[str, Any] = {}
@@ -59,6 +60,11 @@ class ScaleRequest(Request, frozen=True, kw_only=True):
     number_of_steps: Annotated[int, Meta(ge=1, le=10_000)] = 1
     additional_params: dict[str, Any] = {}
 
+    def levels_after(self, levels: Mapping[str, int]) -> dict[str, int]:
+        """The scale levels, by aspect, that it leads to from the present ones."""
+        steps = self.number_of_steps if self.type is ScaleType.SCALE_OUT else -self.number_of_steps
+        return {**levels, self.aspect_id: levels.get(self.aspect_id, 0) + steps}
+
 
 class HealRequest(Request, frozen=True, kw_only=True):
     """Without `vnfc_instance_id`: the whole VNF. `additional_params.all`: its ports, volumes and networks, too."""
@@ -82,7 +88,7 @@ class ChangePackageRequest(Request, frozen=True, kw_only=True):
 
     vnfd_id: Name
     ext_virtual_links: tuple[ExtVirtualLink, ...] = ()
-    ext_managed_virtual_links: tuple[dict[str, Any], ...] = ()
+    ext_managed_virtual_links: tuple[ExtManagedVirtualLink, ...] = ()
     vim_connection_info: dict[str, VimConnectionInfo] = {}
     additional_params: dict[str, Any] = {}
     extensions: dict[str, Any] = {}

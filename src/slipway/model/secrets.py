@@ -74,7 +74,7 @@ def redact(value: Any) -> Any:
 
 
 def refuse_references(value: Any, path: str = "") -> None:
-    """Nobody outside may name a stored secret: with somebody else's reference a request could read it."""
+    """Requests must not contain references to stored secrets: with one of another owner they could read it."""
     if isinstance(value, dict):
         for key, item in value.items():
             if key == REFERENCE:
@@ -118,6 +118,31 @@ def replace_references(document: Any, value_of: Callable[[str], Any]) -> Any:
     if isinstance(document, list | tuple):
         return type(document)(replace_references(item, value_of) for item in document)
     return document
+
+
+def restore_references(document: Any, secrets: Iterable[tuple[dict[str, str], Any]]) -> Any:
+    """A copy with references where values are that are known to be secrets: pairs of a reference and its value."""
+    known = tuple(secrets)
+    for its_reference, value in known:
+        if type(document) is type(value) and document == value:
+            return its_reference
+    if isinstance(document, dict):
+        return {key: restore_references(item, known) for key, item in document.items()}
+    if isinstance(document, list | tuple):
+        return type(document)(restore_references(item, known) for item in document)
+    return document
+
+
+def secret_texts(value: Any) -> Iterator[str]:
+    """Every text in a secret that is long enough to be one."""
+    if isinstance(value, str) and len(value) > 2:
+        yield value
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield from secret_texts(str(value))
+    elif isinstance(value, dict | list | tuple):
+        inside: Iterable[Any] = value.values() if isinstance(value, dict) else value
+        for item in inside:
+            yield from secret_texts(item)
 
 
 class Names:

@@ -1,4 +1,4 @@
-"""Who wants to be told of what, and where: subscriptions to lifecycle changes and to changes of packages."""
+"""Subscriptions to notifications of lifecycle changes and of changes of packages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Uri = Annotated[str, Meta(min_length=1, max_length=2048)]
 
 
 class Interface(StrEnum):
-    """What a subscription is about, and in which version's words it is told."""
+    """The API interface and version that a subscription belongs to."""
 
     LCM_V1 = "vnflcm/v1"
     LCM_V2 = "vnflcm/v2"
@@ -41,26 +41,28 @@ class AuthType(StrEnum):
     TLS_CERTIFICATE = "TLS_CERT"
 
 
-class Part(msgspec.Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True):
+class SubscriptionStruct(
+    msgspec.Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=True, frozen=True, kw_only=True
+):
     """Of a request to subscribe."""
 
 
-class Version(Part, frozen=True, kw_only=True):
+class ProductVersion(SubscriptionStruct, frozen=True, kw_only=True):
     vnf_software_version: str
     vnfd_versions: tuple[str, ...] = ()
 
 
-class Product(Part, frozen=True, kw_only=True):
+class Product(SubscriptionStruct, frozen=True, kw_only=True):
     vnf_product_name: str
-    versions: tuple[Version, ...] = ()
+    versions: tuple[ProductVersion, ...] = ()
 
 
-class Products(Part, frozen=True, kw_only=True):
+class Products(SubscriptionStruct, frozen=True, kw_only=True):
     vnf_provider: str
     vnf_products: tuple[Product, ...] = ()
 
 
-class InstanceFilter(Part, frozen=True, kw_only=True):
+class InstanceFilter(SubscriptionStruct, frozen=True, kw_only=True):
     vnfd_ids: tuple[str, ...] = ()
     vnf_products_from_providers: tuple[Products, ...] = ()
     vnf_instance_ids: tuple[str, ...] = ()
@@ -74,14 +76,14 @@ AnyOperation = StrEnum(  # type: ignore[misc]
 )
 
 
-class LcmFilter(Part, frozen=True, kw_only=True):
+class LcmFilter(SubscriptionStruct, frozen=True, kw_only=True):
     vnf_instance_subscription_filter: InstanceFilter = InstanceFilter()
     notification_types: tuple[LcmNotice, ...] = ()
     operation_types: tuple[AnyOperation, ...] = ()
     operation_states: tuple[State, ...] = ()
 
 
-class PackageFilter(Part, frozen=True, kw_only=True):
+class PackageFilter(SubscriptionStruct, frozen=True, kw_only=True):
     notification_types: tuple[PackageNotice, ...] = ()
     vnf_products_from_providers: tuple[Products, ...] = ()
     vnfd_id: tuple[str, ...] | str = ()
@@ -90,29 +92,29 @@ class PackageFilter(Part, frozen=True, kw_only=True):
     usage_state: tuple[UsageState, ...] | UsageState = ()
 
 
-class BasicParams(Part, frozen=True, kw_only=True):
+class BasicParams(SubscriptionStruct, frozen=True, kw_only=True):
     user_name: str
     password: str
 
 
-class Oauth2Params(Part, frozen=True, kw_only=True):
+class Oauth2Params(SubscriptionStruct, frozen=True, kw_only=True):
     client_id: str
     client_password: str
     token_endpoint: Uri
 
 
-class CertificateReference(Part, frozen=True, kw_only=True):
+class CertificateReference(SubscriptionStruct, frozen=True, kw_only=True):
     type: str
     value: str
 
 
-class Oauth2CertificateParams(Part, frozen=True, kw_only=True):
+class Oauth2CertificateParams(SubscriptionStruct, frozen=True, kw_only=True):
     client_id: str
     certificate_ref: CertificateReference
     token_endpoint: Uri
 
 
-class Authentication(Part, frozen=True, kw_only=True):
+class Authentication(SubscriptionStruct, frozen=True, kw_only=True):
     """How Slipway shows who it is when it calls. What version 1 sends may lack `auth_type`: the parameters tell."""
 
     auth_type: tuple[AuthType, ...] | AuthType = ()
@@ -126,7 +128,7 @@ class Verbosity(StrEnum):
     SHORT = "SHORT"
 
 
-class SubscriptionRequest(Part, frozen=True, kw_only=True):
+class SubscriptionRequest(SubscriptionStruct, frozen=True, kw_only=True):
     callback_uri: Uri
     authentication: Authentication | None = None
 
@@ -141,7 +143,7 @@ class PackageSubscriptionRequest(SubscriptionRequest, frozen=True, kw_only=True)
 
 
 def same_filter(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether both let the same through: the order of a list says nothing, nor does an empty one."""
+    """Whether two filters mean the same: the order of lists, and empty lists, do not matter."""
     return bool(_ordered(one) == _ordered(other))
 
 
@@ -157,7 +159,7 @@ def _ordered(value: Any) -> Any:
 
 
 class Subscription(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
-    """As it is kept. `kept_back` are the attributes that nobody is shown; secrets among them are references."""
+    """As it is kept. `kept_back` are the attributes that are never shown; secrets among them are references."""
 
     kept_back: ClassVar = ("interface", "authentication", "createdAt")
 

@@ -45,8 +45,8 @@ def is_made_here(vim_id: str) -> bool:
         return False
 
 
-class Seen(msgspec.Struct, frozen=True):
-    """What a login to a VIM brought: a sentence for a person, and the regions or namespaces that are there."""
+class VimInfo(msgspec.Struct, frozen=True):
+    """The result of a login to a VIM: a sentence for a person, and its regions or namespaces."""
 
     detail: str
     regions: tuple[str, ...] = ()

@@ -1,8 +1,8 @@
-"""Whether the stored secrets of a VIM may stay when what is said of the VIM changes: one rule for every merge.
+"""Whether the stored secrets of a VIM may stay when its description changes: one rule for every merge.
 
-Secrets were given for addresses, and for who is believed there. Who may write and not read them must not send them
-elsewhere, so they stay only while all of that stays. What may change is listed here, and it is what no secret is ever
-sent to: the secrets themselves, and who logs in. Whatever is not listed counts as an address.
+Secrets were given for addresses, for who is believed there, and for a project or domain of the cloud. Who may write
+and not read them must not use them elsewhere, so they stay only while all of that stays. What may change is listed
+here: the secrets themselves, and who logs in. Whatever is not listed counts as an address.
 """
 
 from __future__ import annotations
@@ -23,14 +23,12 @@ _SECRETS = Names((
 ))  # fmt: skip
 _WHO = Names((
     "username", "user", "user_id", "user_domain", "user_domain_id", "user_domain_name",
-    "project", "project_id", "project_name", "project_domain", "project_domain_id", "project_domain_name",
-    "tenant", "tenant_id", "tenant_name", "domain", "domain_id", "domain_name",
     "client_id", "application_credential_id", "application_credential_name", "namespace",
 ))  # fmt: skip
 
 
 def same_address(before: Parts, after: Parts) -> bool:
-    """Whether secrets would go to the same places, which are believed for the same reasons."""
+    """Whether secrets would be used in the same places, which are believed for the same reasons."""
     return not _moved(before, after)
 
 
@@ -40,8 +38,8 @@ def refuse_moved_secrets(before: Parts, after: Parts, place: str = "") -> None:
         return
     if moved := _moved(before, after):
         raise BadRequest(
-            f"{place}accessInfo: the stored credentials were given for the addresses and certificates that the VIM has "
-            f"now, and go nowhere else; give them again together with the new {', '.join(moved)}."
+            f"{place}accessInfo: the stored credentials were given for the addresses, certificates and project that "
+            f"the VIM has now, and go nowhere else; give them again together with the new {', '.join(moved)}."
         )
 
 

@@ -1,1 +1,1 @@
-"""The NFVO: who has to agree before an operation touches anything."""
+"""The client of an NFVO, which grants operations (SOL003 clause 9)."""

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from slipway.model.errors import Forbidden, OutsideError, Unavailable, Unprocessable
+from slipway.model.errors import Forbidden, OutgoingRequestError, Unavailable, Unprocessable
 from slipway.model.grant import Grant, GrantRequest
-from slipway.nfvo.login import Login, LoginFailed
 from slipway.nfvo.reading import plain, read_grant, said
-from slipway.outside.guard import Guard, read_limited
+from slipway.outgoing.guard import Guard
+from slipway.outgoing.oauth2 import ClientCredentials, TokenCache, TokenError
+from slipway.outgoing.responses import read_limited
+from slipway.waiting import Backoff
 
 if TYPE_CHECKING:
     import httpx
@@ -26,91 +27,102 @@ VERSION = "1.4.0"
 PATH = "/grant/v1/grants"
 ONE_REQUEST = 60.0  # seconds for an answer; an NFVO that thinks longer says 202
 CONNECTING = 10.0  # seconds
-FIRST_WAIT, LONGEST_WAIT = 0.2, 10.0  # seconds between two tries, or two looks
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 10.0  # seconds between two tries, or two looks
 LARGEST = 8 << 20  # bytes of an answer
 
 log = logging.getLogger(__name__)
 
 
-class GrantDesk(Protocol):
-    """Who grants."""
+class Granter(Protocol):
+    """Grants operations."""
 
     async def ask(self, request: GrantRequest) -> Grant:
-        """A grant that is an answer to this request. RequestError when there is none, and why."""
+        """The grant for this request. RequestError says why there is none."""
         ...
 
 
-class _Later(Exception):
-    """No answer this time; why, in words for a person."""
+class _Retry(Exception):
+    """The request failed and can be repeated; why, for a person."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class GrantResponse(msgspec.Struct, frozen=True):
     status: int
     body: bytes
     location: str | None
 
 
 class Nfvo:
-    """`guard`: the address is the operator's own, so one that allows loopback will do."""
+    """`guard`: the address is the operator's own, so one that allows loopback will do.
+
+    `credentials`: those of an OAuth2 client, user and password, or none.
+    """
 
     def __init__(
-        self, url: str, guard: Guard, login: Login, *, verify: bool | str = True, seconds: float = 300.0
+        self,
+        url: str,
+        guard: Guard,
+        credentials: ClientCredentials | tuple[str, str] | None = None,
+        *,
+        verify: bool | str = True,
+        seconds: float = 300.0,
     ) -> None:
         self.grants = url.rstrip("/") + PATH
         self._guard = guard
-        self._login = login
+        self._credentials = credentials
+        self._tokens = TokenCache()
         self._verify = verify
         self._seconds = seconds
 
     async def ask(self, request: GrantRequest) -> Grant:
-        heard: list[str] = []
+        failures: list[str] = []
         try:
             async with asyncio.timeout(self._seconds), self._guard.client(timeout=None, verify=self._verify) as client:
-                return await self._granted(client, request, heard)
+                return await self._granted(client, request, failures)
         except TimeoutError:
-            last = f" The last: {heard[-1]}." if heard else ""
+            last = f" The last: {failures[-1]}." if failures else ""
             raise Unavailable(
                 f"The NFVO at {self.grants} gave no grant within {self._seconds:g} s.{last} Cure: see that it runs and "
                 "can be reached, or raise grant_seconds; then begin again."
             ) from None
 
-    async def _granted(self, client: httpx.AsyncClient, request: GrantRequest, heard: list[str]) -> Grant:
-        answer = await self._answered(client, "POST", self.grants, msgspec.json.encode(request), heard)
-        expected, where, looks = 201, "", 0
+    async def _granted(self, client: httpx.AsyncClient, request: GrantRequest, failures: list[str]) -> Grant:
+        answer = await self._request(client, "POST", self.grants, msgspec.json.encode(request), failures)
+        expected, where, backoff = 201, "", _backoff()
         while answer.status == 202:
-            where = self._place(answer.location) if answer.location or not where else where
-            heard.append("it had not decided yet")
-            await asyncio.sleep(_wait(looks))
-            answer = await self._answered(client, "GET", where, None, heard)
-            expected, looks = 200, looks + 1
+            where = self._poll_url(answer.location) if answer.location or not where else where
+            failures.append("it had not decided yet")
+            await backoff.pause()
+            answer = await self._request(client, "GET", where, None, failures)
+            expected = 200
         if answer.status != expected:
             raise self._refusal(answer)
         return read_grant(answer.body, request)
 
-    async def _answered(
-        self, client: httpx.AsyncClient, method: str, url: str, body: bytes | None, heard: list[str]
-    ) -> Answer:
-        """Again and again while it is not there or has troubles of its own; whoever called sets the end."""
-        tries = 0
+    async def _request(
+        self, client: httpx.AsyncClient, method: str, url: str, body: bytes | None, failures: list[str]
+    ) -> GrantResponse:
+        """Retries while the NFVO is not reached or answers 5xx; the caller limits the time."""
+        backoff = _backoff()
         while True:
             try:
-                return await self._tried(client, method, url, body)
-            except _Later as later:
-                heard.append(str(later))
-                log.warning("The NFVO at %s: %s; it is asked again.", self.grants, later)
-            await asyncio.sleep(_wait(tries))
-            tries += 1
+                return await self._request_once(client, method, url, body)
+            except _Retry as reason:
+                failures.append(str(reason))
+                log.warning("The NFVO at %s: %s; it is asked again.", self.grants, reason)
+            await backoff.pause()
 
-    async def _tried(self, client: httpx.AsyncClient, method: str, url: str, body: bytes | None) -> Answer:
-        """With a new token when the old one is no longer taken."""
-        answer = await self._sent(client, method, url, body)
-        if answer.status == 401 and self._login.forget():
-            answer = await self._sent(client, method, url, body)
+    async def _request_once(
+        self, client: httpx.AsyncClient, method: str, url: str, body: bytes | None
+    ) -> GrantResponse:
+        """With a new token when the old one is answered with 401."""
+        answer = await self._send(client, method, url, body)
+        if answer.status == 401 and isinstance(self._credentials, ClientCredentials):
+            answer = await self._send(client, method, url, body)
         if answer.status >= 500 or answer.status in (408, 429):
-            raise _Later(f"it answered {answer.status}: {said(answer.body)}")
+            raise _Retry(f"it answered {answer.status}: {said(answer.body)}")
         return answer
 
-    async def _sent(self, client: httpx.AsyncClient, method: str, url: str, body: bytes | None) -> Answer:
+    async def _send(self, client: httpx.AsyncClient, method: str, url: str, body: bytes | None) -> GrantResponse:
         import httpx
 
         headers = {"Version": VERSION, "Accept": "application/json"}
@@ -119,26 +131,35 @@ class Nfvo:
         limits = httpx.Timeout(None, connect=CONNECTING)
         try:
             async with asyncio.timeout(ONE_REQUEST):
-                headers |= await self._login.headers(client)
-                async with client.stream(method, url, content=body, headers=headers, timeout=limits) as response:
-                    return Answer(
+                auth = self._auth(client)
+                async with client.stream(
+                    method, url, content=body, headers=headers, auth=auth, timeout=limits
+                ) as response:
+                    return GrantResponse(
                         response.status_code, await read_limited(response, LARGEST), response.headers.get("Location")
                     )
-        except LoginFailed as failed:
-            if failed.temporary:
-                raise _Later(str(failed)) from None
-            raise Unprocessable(f"Nobody logs in at the NFVO: {failed}") from None
-        except OutsideError as error:
+        except TokenError as error:
+            if error.status >= 500:
+                raise _Retry(f"nfvo_token_url answered {error.status}") from None
+            raise Unprocessable(f"There is no token for the NFVO: {_token_refusal(error.status)}") from None
+        except OutgoingRequestError as error:
             if error.temporary:
-                raise _Later(error.detail.rstrip(".")) from None
+                raise _Retry(error.detail.rstrip(".")) from None
             raise Unprocessable(f"The NFVO at {self.grants}: {error.detail}") from None
         except TimeoutError:
-            raise _Later(f"it did not answer within {ONE_REQUEST:g} s") from None
+            raise _Retry(f"it did not answer within {ONE_REQUEST:g} s") from None
         except httpx.HTTPError as error:
-            raise _Later(f"it is not reached: {plain(str(error)) or type(error).__name__}") from None
+            raise _Retry(f"it cannot be reached: {plain(str(error)) or type(error).__name__}") from None
 
-    def _place(self, location: str | None) -> str:
-        """Where to look for a grant that is not decided. On the NFVO itself: our login goes there, too."""
+    def _auth(self, client: httpx.AsyncClient) -> httpx.Auth | tuple[str, str] | None:
+        from slipway.outgoing.bearer_auth import BearerAuth
+
+        if isinstance(self._credentials, ClientCredentials):
+            return BearerAuth(self._tokens, self.grants, self._credentials, client)
+        return self._credentials
+
+    def _poll_url(self, location: str | None) -> str:
+        """Where to poll for a grant that is not decided. On the NFVO itself: our credentials go there, too."""
         import httpx
 
         if not location:
@@ -157,7 +178,7 @@ class Nfvo:
             )
         return str(place)
 
-    def _refusal(self, answer: Answer) -> Forbidden | Unprocessable:
+    def _refusal(self, answer: GrantResponse) -> Forbidden | Unprocessable:
         words = said(answer.body)
         if answer.status == 403:
             return Forbidden(f"The NFVO at {self.grants} refused the grant: {words}")
@@ -168,6 +189,13 @@ class Nfvo:
         return Unprocessable(f"The NFVO at {self.grants} answered {answer.status}: {words}. Cure: {cure}")
 
 
-def _wait(number: int) -> float:
-    longest: float = min(LONGEST_WAIT, FIRST_WAIT * 2 ** min(number, 16))
-    return random.uniform(longest / 2, longest)  # noqa: S311 - not for secrecy
+def _token_refusal(status: int) -> str:
+    if status == 200:
+        return "nfvo_token_url gave no token. Cure: see that it is a token endpoint of OAuth2."
+    return (
+        f"nfvo_token_url answered {status}. Cure: correct nfvo_token_url, nfvo_client_id and nfvo_client_secret_file."
+    )
+
+
+def _backoff() -> Backoff:
+    return Backoff(FIRST_PAUSE, LONGEST_PAUSE, factor=2.0, jitter=True)

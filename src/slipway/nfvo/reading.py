@@ -1,8 +1,7 @@
-"""An NFVO's answers, hostile until checked: a grant that can be kept and used, or words that can be shown."""
+"""Validates an NFVO's responses: a grant that can be stored and used, or an error text that can be shown."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
@@ -10,28 +9,28 @@ import msgspec
 from slipway.model.attributes import Array, Attribute, Fields, Map, attributes_of
 from slipway.model.errors import BadRequest, Unprocessable
 from slipway.model.grant import Grant, GrantRequest
+from slipway.model.json_documents import check_storable, split_validation_error
 from slipway.model.secrets import refuse_references
 
-DEEPEST = 64
 LONGEST = 1000  # characters of an answer that are shown
-_PLACE = re.compile(r" - at `(?:key in )?\$\.?(.*)`$")
 
 
 def read_grant(body: bytes, asked: GrantRequest) -> Grant:
     """What it says beyond the types in model/grant.py is left out. Unprocessable names the attribute."""
     try:
         document = msgspec.json.decode(body)
-        _check_storable(document)
+        check_storable(document)
         refuse_references(document)
         grant = msgspec.convert(_known(document, attributes_of(Grant)), Grant)
     except msgspec.ValidationError as error:
-        match = _PLACE.search(str(error))
-        what = str(error)[: match.start()] if match else str(error)
-        raise unusable(f"{match[1] if match else 'it'}: {what}") from None
+        attribute, what = split_validation_error(error)
+        raise unusable(f"{attribute or 'it'}: {what}") from None
     except BadRequest as error:
         raise unusable(error.detail.rstrip(".")) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise unusable("it is no JSON") from None
+        raise unusable("it is not JSON") from None
+    except ValueError as error:
+        raise unusable(f"it {error}") from None
     for name, ours, theirs in (
         ("vnfInstanceId", asked.vnf_instance_id, grant.vnf_instance_id),
         ("vnfLcmOpOccId", asked.vnf_lcm_op_occ_id, grant.vnf_lcm_op_occ_id),
@@ -48,7 +47,7 @@ def unusable(why: str) -> Unprocessable:
 
 
 def said(body: bytes) -> str:
-    """An NFVO's own words: those of its ProblemDetails, else the beginning of whatever it sent."""
+    """The NFVO's error text: the detail of its ProblemDetails, else the beginning of the body."""
     try:
         problem = msgspec.json.decode(body, type=dict[str, Any])
         words = ": ".join(str(problem[name]) for name in ("title", "detail") if problem.get(name))
@@ -72,20 +71,3 @@ def _known(value: Any, shape: Attribute) -> Any:
     if isinstance(shape, Map) and isinstance(value, dict):
         return {name: _known(item, shape.value) for name, item in value.items()}
     return value
-
-
-def _check_storable(document: Any) -> None:
-    """BadRequest for what no database holds."""
-    waiting = [(document, 1)]
-    while waiting:
-        value, depth = waiting.pop()
-        if depth > DEEPEST:
-            raise BadRequest(f"it is nested deeper than {DEEPEST} levels")
-        if isinstance(value, dict):
-            waiting += [(key, depth) for key in value] + [(item, depth + 1) for item in value.values()]
-        elif isinstance(value, list):
-            waiting += [(item, depth + 1) for item in value]
-        elif isinstance(value, str) and "\0" in value:
-            raise BadRequest("it has a zero character in a text")
-        elif isinstance(value, int) and abs(value) >= 2**63:
-            raise BadRequest("it has an integer of more than 64 bits")

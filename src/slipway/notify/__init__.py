@@ -1,1 +1,1 @@
-"""Who subscribed is told: notifications are written with the change they tell of, and delivered until they arrive."""
+"""Subscriptions and notifications: stored with the change they report, delivered until they arrive."""

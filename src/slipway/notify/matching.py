@@ -1,4 +1,4 @@
-"""Whether a subscriber wants to hear of something: every part of a filter that is there must fit."""
+"""Whether a notification matches the filter of a subscription: every part that is there must match."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from slipway.model.subscription import InstanceFilter, LcmFilter, LcmNotice, Pac
 F = TypeVar("F", LcmFilter, PackageFilter)
 
 
-def wants_lcm(wanted: LcmFilter, notice: LcmNotice, vnf: VnfInstance, operation: Operation | None = None) -> bool:
+def matches_lcm(wanted: LcmFilter, notice: LcmNotice, vnf: VnfInstance, operation: Operation | None = None) -> bool:
     if wanted.notification_types and notice not in wanted.notification_types:
         return False
-    if not _is_meant(wanted.vnf_instance_subscription_filter, vnf):
+    if not _matches_instance(wanted.vnf_instance_subscription_filter, vnf):
         return False
     if operation is None:
         return True
@@ -28,14 +28,14 @@ def wants_lcm(wanted: LcmFilter, notice: LcmNotice, vnf: VnfInstance, operation:
     return not wanted.operation_states or operation.operation_state in wanted.operation_states
 
 
-def wants_package(wanted: PackageFilter, notice: PackageNotice, package: VnfPackage) -> bool:
+def matches_package(wanted: PackageFilter, notice: PackageNotice, package: VnfPackage) -> bool:
     return (
         (not wanted.notification_types or notice in wanted.notification_types)
         and _one_of(package.vnfd_id, wanted.vnfd_id)
         and _one_of(package.id, wanted.vnf_pkg_id)
         and _one_of(package.operational_state, wanted.operational_state)
         and _one_of(package.usage_state, wanted.usage_state)
-        and _made_by(
+        and _matches_products(
             wanted.vnf_products_from_providers,
             package.vnf_provider,
             package.vnf_product_name,
@@ -46,16 +46,16 @@ def wants_package(wanted: PackageFilter, notice: PackageNotice, package: VnfPack
 
 
 def read_filter(document: dict[str, object], kind: type[F]) -> F:
-    """As it was stored: checked when it came."""
+    """As stored; it was validated with the request."""
     return msgspec.convert(document, kind)
 
 
-def _is_meant(wanted: InstanceFilter, vnf: VnfInstance) -> bool:
+def _matches_instance(wanted: InstanceFilter, vnf: VnfInstance) -> bool:
     return (
         _one_of(vnf.vnfd_id, wanted.vnfd_ids)
         and _one_of(vnf.id, wanted.vnf_instance_ids)
         and _one_of(vnf.vnf_instance_name, wanted.vnf_instance_names)
-        and _made_by(
+        and _matches_products(
             wanted.vnf_products_from_providers,
             vnf.vnf_provider,
             vnf.vnf_product_name,
@@ -69,10 +69,10 @@ def _one_of(value: str | None, wanted: tuple[str, ...] | str) -> bool:
     return not wanted or (value == wanted if isinstance(wanted, str) else value in wanted)
 
 
-def _made_by(
+def _matches_products(
     wanted: Iterable[Products], provider: str | None, product: str | None, software: str | None, vnfd: str | None
 ) -> bool:
-    """Each level that names nothing below it means all there is."""
+    """A level that names nothing below it matches everything below it."""
     providers = tuple(wanted)
     if not providers:
         return True

@@ -1,4 +1,4 @@
-"""Notifications are written in the transaction of the change they tell of: told if and only if it happened."""
+"""The transactional outbox: a notification is stored in the transaction of its change, or not at all."""
 
 from __future__ import annotations
 
@@ -11,51 +11,59 @@ from slipway.model.instance import VnfInstance
 from slipway.model.operation import Operation
 from slipway.model.package import VnfPackage
 from slipway.model.subscription import Interface, LcmFilter, LcmNotice, PackageFilter, PackageNotice, Subscription
-from slipway.notify.matching import read_filter, wants_lcm, wants_package
-from slipway.notify.wording import of_instance, of_operation, of_package
+from slipway.notify.matching import matches_lcm, matches_package, read_filter
+from slipway.notify.notifications import instance_notification, operation_notification, package_notification
 from slipway.store import subscriptions
 
 LCM = (Interface.LCM_V1, Interface.LCM_V2)
 
 
-def tell_of_operation(connection: Connection, project: str, vnf: VnfInstance, operation: Operation) -> None:
-    """It entered the state it is in."""
+def notify_operation(connection: Connection, project: str, vnf: VnfInstance, operation: Operation) -> None:
+    """It has entered the state that it is in."""
 
     def body(subscription: Subscription) -> dict[str, Any] | None:
         wanted = read_filter(subscription.filter, LcmFilter)
-        return of_operation(subscription, operation) if wants_lcm(wanted, LcmNotice.OPERATION, vnf, operation) else None
+        return (
+            operation_notification(subscription, operation)
+            if matches_lcm(wanted, LcmNotice.OPERATION, vnf, operation)
+            else None
+        )
 
-    _tell(connection, project, LCM, body)
+    _enqueue(connection, project, LCM, body)
 
 
-def tell_of_instance(connection: Connection, project: str, vnf: VnfInstance, notice: LcmNotice) -> None:
+def notify_instance(connection: Connection, project: str, vnf: VnfInstance, notice: LcmNotice) -> None:
     def body(subscription: Subscription) -> dict[str, Any] | None:
         wanted = read_filter(subscription.filter, LcmFilter)
-        return of_instance(subscription, notice, vnf.id) if wants_lcm(wanted, notice, vnf) else None
+        return instance_notification(subscription, notice, vnf.id) if matches_lcm(wanted, notice, vnf) else None
 
-    _tell(connection, project, LCM, body)
+    _enqueue(connection, project, LCM, body)
 
 
-def tell_of_package(
+def notify_package(
     connection: Connection, package: VnfPackage, notice: PackageNotice, project: str, deleted: bool = False
 ) -> None:
     def body(subscription: Subscription) -> dict[str, Any] | None:
         wanted = read_filter(subscription.filter, PackageFilter)
-        return of_package(subscription, notice, package, deleted) if wants_package(wanted, notice, package) else None
+        return (
+            package_notification(subscription, notice, package, deleted)
+            if matches_package(wanted, notice, package)
+            else None
+        )
 
-    _tell(connection, project, (Interface.PACKAGES,), body)
+    _enqueue(connection, project, (Interface.PACKAGES,), body)
 
 
-def _tell(
+def _enqueue(
     connection: Connection,
     project: str,
     interfaces: tuple[Interface, ...],
     body: Callable[[Subscription], dict[str, Any] | None],
 ) -> None:
-    told = [
+    notifications = [
         (subscription, content)
         for subscription in subscriptions.of_project(connection, project, interfaces)
         if (content := body(subscription)) is not None
     ]
-    if told:
-        subscriptions.enqueue(connection, told)
+    if notifications:
+        subscriptions.enqueue(connection, notifications)

@@ -1,1 +1,1 @@
-"""From a CSAR to a Descriptor. Everything in a package is a stranger's: read with limits, checked, never executed."""
+"""From a CSAR to a Descriptor. A package is untrusted: read with limits, checked, never executed here."""

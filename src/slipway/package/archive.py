@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from slipway.model.errors import PackageError
-from slipway.package.limits import DEFAULT_LIMITS, Limits
+from slipway.package.file_window import CHUNK, FileWindow
+from slipway.package.limits import DEFAULT_LIMITS, PackageLimits
 from slipway.package.member_name import check_name, decode_name, folded, shown
-from slipway.package.source import CHUNK, Source
 from slipway.package.zip_layout import Entry, read_entries
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _UTF8 = 0x0800
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ArchiveMember:
     """A file of the package."""
 
     name: str
@@ -43,7 +43,7 @@ class Member:
 class Archive:
     """A ZIP whose every member has passed the checks. Close it, or use it in a `with`."""
 
-    def __init__(self, source: Source, limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, source: FileWindow, limits: PackageLimits = DEFAULT_LIMITS) -> None:
         self.source = source
         self.limits = limits
         try:
@@ -53,8 +53,8 @@ class Archive:
             raise
 
     @classmethod
-    def open(cls, path: Path, limits: Limits = DEFAULT_LIMITS, label: str | None = None) -> Archive:
-        return cls(Source.of(path, label), limits)
+    def open(cls, path: Path, limits: PackageLimits = DEFAULT_LIMITS, label: str | None = None) -> Archive:
+        return cls(FileWindow.of(path, label), limits)
 
     def __enter__(self) -> Archive:
         return self
@@ -70,13 +70,13 @@ class Archive:
     def __contains__(self, name: object) -> bool:
         return name in self._members
 
-    def __iter__(self) -> Iterator[Member]:
+    def __iter__(self) -> Iterator[ArchiveMember]:
         return iter(self._members.values())
 
     def names(self) -> list[str]:
         return list(self._members)
 
-    def member(self, name: str) -> Member:
+    def member(self, name: str) -> ArchiveMember:
         try:
             return self._members[name]
         except KeyError:
@@ -110,22 +110,18 @@ class Archive:
             )
         return b"".join(self.chunks(name))
 
-    def stream(self, name: str) -> io.BufferedReader:
-        """A member as a binary file. Closing it leaves the archive open."""
-        return io.BufferedReader(MemberStream(self.chunks(name)), CHUNK)
-
     def inner(self, name: str) -> Archive:
         """The archive that is a member of this one (SOL004 option 2)."""
         member = self.member(name)
         if member.method == STORED:
             return Archive(self.source.window(member.data_at, member.size, name), self.limits)
-        return Archive(Source.spooled(self.chunks(name), name), self.limits)
+        return Archive(FileWindow.spooled(self.chunks(name), name), self.limits)
 
-    def _stored(self, member: Member) -> Iterator[bytes]:
+    def _stored(self, member: ArchiveMember) -> Iterator[bytes]:
         for at in range(0, member.packed, CHUNK):
             yield self.source.read(member.data_at + at, min(CHUNK, member.packed - at))
 
-    def _inflated(self, member: Member) -> Iterator[bytes]:
+    def _inflated(self, member: ArchiveMember) -> Iterator[bytes]:
         inflater = zlib.decompressobj(-zlib.MAX_WBITS)
         try:
             for packed in self._stored(member):
@@ -145,9 +141,9 @@ class Archive:
 
 
 class MemberStream(io.RawIOBase):
-    """An iterator of byte strings dressed as a file."""
+    """The chunks of a member as a binary file; closing it closes the archive."""
 
-    def __init__(self, chunks: Iterator[bytes], archive: Archive | None = None) -> None:
+    def __init__(self, chunks: Iterator[bytes], archive: Archive) -> None:
         self._chunks = chunks
         self._rest = memoryview(b"")
         self._archive = archive
@@ -168,17 +164,19 @@ class MemberStream(io.RawIOBase):
         return count
 
     def close(self) -> None:
-        if not self.closed and self._archive is not None:
+        if not self.closed:
             self._archive.close()
         super().close()
 
 
-def _damaged(member: Member, what: str) -> PackageError:
+def _damaged(member: ArchiveMember, what: str) -> PackageError:
     return PackageError(f"The member {what}.", file=member.name, cure="build and upload the package again.")
 
 
-def _checked_members(placed: list[tuple[Entry, int]], source: Source, limits: Limits) -> dict[str, Member]:
-    members: dict[str, Member] = {}
+def _checked_members(
+    placed: list[tuple[Entry, int]], source: FileWindow, limits: PackageLimits
+) -> dict[str, ArchiveMember]:
+    members: dict[str, ArchiveMember] = {}
     seen: dict[str, str] = {}
     if sum(entry.size for entry, _ in placed) > limits.total_bytes:
         raise PackageError(
@@ -188,10 +186,10 @@ def _checked_members(placed: list[tuple[Entry, int]], source: Source, limits: Li
         )
     for entry, data_at in placed:
         name = _checked_name(entry)
-        _check_twin(name, seen)
+        _check_duplicate(name, seen)
         if not name.endswith("/"):
             _check_content(name, entry, limits)
-            members[name] = Member(
+            members[name] = ArchiveMember(
                 name, entry.size, entry.packed, entry.method, entry.crc, data_at, bool(entry.mode & 0o100)
             )
         elif entry.size or entry.packed > EMPTY_DEFLATED:
@@ -210,7 +208,7 @@ def _checked_name(entry: Entry) -> str:
     return name
 
 
-def _check_twin(name: str, seen: dict[str, str]) -> None:
+def _check_duplicate(name: str, seen: dict[str, str]) -> None:
     key = folded(name.removesuffix("/"))
     if (twin := seen.get(key)) is not None:
         what = "is in the package twice" if twin == name else f"differs from {shown(twin)} by case or spelling only"
@@ -218,7 +216,7 @@ def _check_twin(name: str, seen: dict[str, str]) -> None:
     seen[key] = name
 
 
-def _check_files_are_not_directories(members: dict[str, Member], seen: dict[str, str]) -> None:
+def _check_files_are_not_directories(members: dict[str, ArchiveMember], seen: dict[str, str]) -> None:
     """Sorted with a slash at the end, what lies inside a name comes right after it."""
     ordered = sorted((f"{key}/", name) for key, name in seen.items())
     for (key, name), (next_key, next_name) in pairwise(ordered):
@@ -228,7 +226,7 @@ def _check_files_are_not_directories(members: dict[str, Member], seen: dict[str,
             )
 
 
-def _check_content(name: str, entry: Entry, limits: Limits) -> None:
+def _check_content(name: str, entry: Entry, limits: PackageLimits) -> None:
     kind = stat.S_IFMT(entry.mode)
     if kind == stat.S_IFLNK:
         raise PackageError("The member is a symbolic link.", file=name, cure="put the file itself in the package.")

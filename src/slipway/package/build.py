@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import IO
 
 from slipway.model.errors import PackageError
-from slipway.package.blocks import Block, read_blocks
+from slipway.package.file_window import CHUNK
+from slipway.package.key_value_blocks import Block, read_blocks
 from slipway.package.limits import DEFAULT_LIMITS
 from slipway.package.meta import TOSCA_META
 from slipway.package.reader import Package, read_package
-from slipway.package.source import CHUNK
 from slipway.package.tosca.files import VnfdFiles
 from slipway.package.tosca.node_types import NodeTypes
 from slipway.package.tosca.topology import read_topology
+from slipway.package.warnings import Warnings
 from slipway.package.yaml_reader import read_yaml
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -116,7 +117,7 @@ def _entry(source_dir: Path, files: list[str]) -> str:
         return describing[0]
     found = ", ".join(tops or describing or roots) or "none"
     raise PackageError(
-        f"Which file is the VNFD's entry can't be told (candidates: {found}).",
+        f"The entry file of the VNFD is ambiguous (candidates: {found}).",
         file=TOSCA_META,
         cure="write TOSCA-Metadata/TOSCA.meta with Entry-Definitions.",
     )
@@ -129,7 +130,7 @@ def _has_nodes(source_dir: Path, name: str) -> bool:
     if path.stat().st_size > DEFAULT_LIMITS.text_bytes:
         return False
     root = read_yaml(path.read_bytes(), name).root
-    topology = read_topology(root, name, NodeTypes(VnfdFiles(name, {name: root}, ())))
+    topology = read_topology(root, name, NodeTypes(VnfdFiles(name, {name: root}, ())), Warnings())
     return topology is not None and bool(topology.nodes)
 
 

@@ -1,4 +1,4 @@
-"""X.509 certificates from strangers: loaded only if every part that is looked at later can be read."""
+"""Untrusted X.509 certificates: loaded only if every part that is used later can be parsed."""
 
 from __future__ import annotations
 

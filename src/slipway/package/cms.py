@@ -1,6 +1,6 @@
 """Detached CMS signatures (RFC 5652): taken apart, and checked against the digest of what they sign.
 
-Whether the signer is to be believed is another question: see chain.py.
+Whether the signer is trusted is decided in certificate_chain.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much of anything a package may hold. One place, so that an operator can see and widen every bound."""
+"""All limits of what a package may hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ GIB = 1024 * MIB
 
 
 @dataclass(frozen=True)
-class Limits:
+class PackageLimits:
     entries: int = 10_000
     directory_bytes: int = 16 * MIB  # the ZIP's table of contents
     total_bytes: int = 20 * GIB  # all members together, after inflating
@@ -25,4 +25,4 @@ class Limits:
     yaml_depth: int = 64
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = PackageLimits()

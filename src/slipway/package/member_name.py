@@ -67,6 +67,6 @@ def folded(name: str) -> str:
 
 
 def shown(name: str) -> str:
-    """A stranger's name, safe to print."""
+    """An untrusted name, safe to print."""
     text = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in name[:200])
     return text + ("…" if len(name) > 200 else "")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from slipway.model.errors import PackageError
 from slipway.model.package import Checksum, is_url
 from slipway.package.archive import Archive
-from slipway.package.blocks import Block, read_blocks
 from slipway.package.digests import USE_STRONG, Digests, algorithm_named
+from slipway.package.key_value_blocks import Block, read_blocks
 
 TOSCA_META = "TOSCA-Metadata/TOSCA.meta"
 _YAML = (".yaml", ".yml")
@@ -17,7 +17,7 @@ _CMS = re.compile(rb"^-----BEGIN (?:CMS|PKCS7)-----", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredFile:
     """A file that TOSCA.meta or the manifest names, and where it does."""
 
     path: str
@@ -57,7 +57,7 @@ class Manifest:
     path: str
     signed_part: bytes  # all before the signature
     signature: bytes | None  # the PEM block at its end
-    declared: tuple[Declared, ...]
+    declared: tuple[DeclaredFile, ...]
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,11 @@ class Meta:
     """`certificate` is the file with the signer's certificate, where the package names one."""
 
     entry: str
-    declared: tuple[Declared, ...]
+    declared: tuple[DeclaredFile, ...]
     manifest: Manifest | None = None
     certificate: str | None = None
 
-    def all_declared(self) -> tuple[Declared, ...]:
+    def all_declared(self) -> tuple[DeclaredFile, ...]:
         return self.declared + (self.manifest.declared if self.manifest else ())
 
 
@@ -166,13 +166,13 @@ def _read_manifest(archive: Archive, path: str) -> Manifest:
     return Manifest(path, signed_part, signature, _declared(read_blocks(signed_part, path), path))
 
 
-def _declared(blocks: list[Block], file: str) -> tuple[Declared, ...]:
+def _declared(blocks: list[Block], file: str) -> tuple[DeclaredFile, ...]:
     return tuple(_declaration(block, name, file) for block in blocks if (name := block.name) is not None)
 
 
-def _declaration(block: Block, name: str, file: str) -> Declared:
+def _declaration(block: Block, name: str, file: str) -> DeclaredFile:
     get = block.fields.get
-    return Declared(
+    return DeclaredFile(
         path=name.removeprefix("./"),
         file=file,
         line=block.line,

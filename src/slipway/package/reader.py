@@ -1,4 +1,4 @@
-"""The one way in: a CSAR file is checked from its first byte to its last VNFD line, and comes out as a Package."""
+"""Reads a CSAR file into a Package, after all checks: archive, digests, signatures, VNFD."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from cryptography import x509
 
-from slipway.model.descriptor import Descriptor
+from slipway.model.descriptor import Descriptor, Flavour, Storage, Vdu
 from slipway.model.errors import PackageError
-from slipway.model.package import Artifact, Checksum, SoftwareImage
+from slipway.model.package import Artifact, Checksum, PackageWarning, SoftwareImage
 from slipway.package.archive import Archive, MemberStream
 from slipway.package.digests import SHA256, Digests
-from slipway.package.limits import DEFAULT_LIMITS, Limits
+from slipway.package.file_window import CHUNK
+from slipway.package.limits import DEFAULT_LIMITS, PackageLimits
 from slipway.package.meta import TOSCA_META, Meta, read_meta, verify_digests
 from slipway.package.signature import (
     Signature,
@@ -32,13 +34,14 @@ from slipway.package.signature import (
     verify_manifest,
     verify_outer,
 )
-from slipway.package.source import CHUNK
 from slipway.package.tosca.artifact_files import ArtifactFiles
 from slipway.package.tosca.descriptor import read_descriptor
 from slipway.package.tosca.files import VnfdFiles, read_files
+from slipway.package.warnings import Warnings
 
 _CSAR = (".csar", ".zip")
 _CMS = (".cms", ".p7s")
+_Imaged = TypeVar("_Imaged", Vdu, Storage)
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,8 @@ class Package:
     signature: Signature | None
     checksum: Checksum
     vnfd_paths: tuple[str, ...]
-    manifest_path: str | None = None
-    limits: Limits = DEFAULT_LIMITS
-
-    def open_artifact(self, path: str) -> io.BufferedReader:
-        """A file of the package, to be closed by the caller."""
-        return open_member(self.path, path, self.limits)
+    warnings: tuple[PackageWarning, ...] = ()
+    limits: PackageLimits = DEFAULT_LIMITS
 
     def vnfd_files(self) -> dict[str, bytes]:
         """The VNFD's YAML files and TOSCA.meta, as GET .../vnfd wants them: by path, the entry file first."""
@@ -70,10 +69,10 @@ def read_package(
     path: Path,
     policy: UnsignedPolicy = UnsignedPolicy.ACCEPT,
     trust: Sequence[x509.Certificate] = (),
-    limits: Limits = DEFAULT_LIMITS,
+    limits: PackageLimits = DEFAULT_LIMITS,
     label: str | None = None,
 ) -> Package:
-    """Check a CSAR and read its VNFD. PackageError says what is wrong, where, and how to mend it.
+    """Check a CSAR and read its VNFD. PackageError says what is wrong, where, and how to correct it.
 
     `label` is what people call the file, where it has another name here.
     """
@@ -100,18 +99,19 @@ def _read(path: Path, archive: Archive, signature: Signature | None, verifier: V
         verifier.accept_unsigned(archive.source.label)
     unsigned = unsigned_files(archive, meta) if manifest_signature else frozenset()
     files = read_files(archive, meta.entry, unsigned)
-    descriptor = read_descriptor(files, ArtifactFiles(archive, digests, unsigned))
-    images = _images(descriptor, archive, digests)
+    warnings = Warnings()
+    descriptor = read_descriptor(files, ArtifactFiles(archive, digests, unsigned), warnings)
+    images, flavours = _images(descriptor, archive, digests), _with_digests(descriptor, digests)
     artifacts = tuple(_artifacts(archive, digests, meta, files, images))
     return Package(
         path=path,
-        descriptor=msgspec.structs.replace(descriptor, artifacts=artifacts),
+        descriptor=msgspec.structs.replace(descriptor, artifacts=artifacts, flavours=flavours),
         artifacts=artifacts,
         software_images=images,
         signature=signature,
         checksum=file_checksum(path),
         vnfd_paths=files.paths(),
-        manifest_path=meta.manifest.path if meta.manifest else None,
+        warnings=warnings.all(),
         limits=archive.limits,
     )
 
@@ -140,7 +140,7 @@ def _unwrapped(outer: Archive, csar: str) -> Archive:
     return inner
 
 
-def open_csar(path: Path, limits: Limits = DEFAULT_LIMITS) -> Archive:
+def open_csar(path: Path, limits: PackageLimits = DEFAULT_LIMITS) -> Archive:
     """The CSAR of a file that has been read before: the file itself, or the one it wraps."""
     outer = Archive.open(path, limits)
     try:
@@ -154,7 +154,7 @@ def open_csar(path: Path, limits: Limits = DEFAULT_LIMITS) -> Archive:
     return inner
 
 
-def open_member(path: Path, name: str, limits: Limits = DEFAULT_LIMITS) -> io.BufferedReader:
+def open_member(path: Path, name: str, limits: PackageLimits = DEFAULT_LIMITS) -> io.BufferedReader:
     """One file of a CSAR, streamed; closing it closes the CSAR."""
     archive = open_csar(path, limits)
     try:
@@ -165,7 +165,7 @@ def open_member(path: Path, name: str, limits: Limits = DEFAULT_LIMITS) -> io.Bu
     return io.BufferedReader(MemberStream(archive.chunks(name), archive), CHUNK)
 
 
-def size_of(path: Path, name: str, limits: Limits = DEFAULT_LIMITS) -> int:
+def size_of(path: Path, name: str, limits: PackageLimits = DEFAULT_LIMITS) -> int:
     """What one file of a CSAR has unpacked. The VNFD may say something else of an image."""
     with open_csar(path, limits) as archive:
         return archive.member(name).size
@@ -176,7 +176,7 @@ def zipped_size(sizes: Mapping[str, int]) -> int:
     return sum(30 + 46 + 2 * len(name.encode()) + size for name, size in sizes.items()) + 22
 
 
-def zipped_members(path: Path, names: Iterable[str], limits: Limits = DEFAULT_LIMITS) -> io.BufferedReader:
+def zipped_members(path: Path, names: Iterable[str], limits: PackageLimits = DEFAULT_LIMITS) -> io.BufferedReader:
     """Some files of a CSAR as a ZIP, the same bytes every time, in a file without a name that the caller closes."""
     with tempfile.TemporaryFile() as target:
         with open_csar(path, limits) as archive, zipfile.ZipFile(target, "w") as bundle:
@@ -190,14 +190,14 @@ def zipped_members(path: Path, names: Iterable[str], limits: Limits = DEFAULT_LI
         return os.fdopen(os.dup(target.fileno()), "rb")
 
 
-def vnfd_of(path: Path, limits: Limits = DEFAULT_LIMITS) -> dict[str, bytes]:
+def vnfd_of(path: Path, limits: PackageLimits = DEFAULT_LIMITS) -> dict[str, bytes]:
     """As `Package.vnfd_files`, of a CSAR that was checked when it came: no more is read than is asked for."""
     with open_csar(path, limits) as archive:
         names = [*read_files(archive, read_meta(archive).entry).paths(), TOSCA_META]
         return {name: archive.read(name, limits.text_bytes) for name in names if name in archive}
 
 
-def manifest_of(path: Path, limits: Limits = DEFAULT_LIMITS) -> bytes | None:
+def manifest_of(path: Path, limits: PackageLimits = DEFAULT_LIMITS) -> bytes | None:
     with open_csar(path, limits) as archive:
         manifest = read_meta(archive).manifest
         return None if manifest is None else archive.read(manifest.path, limits.text_bytes)
@@ -227,10 +227,30 @@ def _completed(image: SoftwareImage, descriptor: Descriptor, archive: Archive, d
     )
 
 
+def _with_digests(descriptor: Descriptor, digests: Digests) -> dict[str, Flavour]:
+    """Planners know the images that the package carries by one digest, whatever algorithm the VNFD prefers."""
+    return {
+        name: msgspec.structs.replace(
+            flavour,
+            vdus={key: _with_digest(vdu, digests) for key, vdu in flavour.vdus.items()},
+            storages={key: _with_digest(one, digests) for key, one in flavour.storages.items()},
+        )
+        for name, flavour in descriptor.flavours.items()
+    }
+
+
+def _with_digest(node: _Imaged, digests: Digests) -> _Imaged:
+    image = node.image
+    if image is None or image.image_path is None:
+        return node
+    checksum = Checksum(SHA256, digests.of(image.image_path))
+    return msgspec.structs.replace(node, image=msgspec.structs.replace(image, checksum=checksum))
+
+
 def _artifacts(
     archive: Archive, digests: Digests, meta: Meta, files: VnfdFiles, images: tuple[SoftwareImage, ...]
 ) -> Iterable[Artifact]:
-    """All files but those that are the VNFD, the package's own papers, or images; and those outside."""
+    """All files but the VNFD, metadata, signatures and images; and the artifacts outside of the package."""
     papers = {TOSCA_META, *files.paths(), *signature_files(archive, meta)}
     papers |= {image.image_path for image in images if image.image_path}
     media_types = {one.path: one.media_type for one in meta.all_declared() if one.media_type}

@@ -1,4 +1,4 @@
-"""Who signed a package, and whether that is enough.
+"""Signatures of packages: who signed one, and whether the operator's policy accepts it.
 
 SOL004 option 1 signs the manifest, which lists the digests of all other files; single files may have signatures of
 their own. Option 2 signs the whole CSAR inside an outer ZIP. A signature that is there and does not match is refused
@@ -19,9 +19,9 @@ from cryptography import x509
 from slipway.model.errors import PackageError
 from slipway.package.archive import Archive
 from slipway.package.certificate import MALFORMED, from_pem_or_der, name_of
-from slipway.package.chain import reason_not_trusted
+from slipway.package.certificate_chain import reason_not_trusted
 from slipway.package.digests import Digests
-from slipway.package.meta import Declared, Manifest, Meta
+from slipway.package.meta import DeclaredFile, Manifest, Meta
 
 if TYPE_CHECKING:
     from slipway.package.cms import ContentDigests
@@ -30,7 +30,7 @@ CERTIFICATE_SUFFIXES = (".cert", ".crt", ".pem", ".cer")
 
 
 class UnsignedPolicy(StrEnum):
-    """What happens to a package that no trusted signer vouches for."""
+    """What happens to a package without a trusted signature."""
 
     ACCEPT = "accept"
     REFUSE = "refuse"
@@ -181,7 +181,7 @@ def signature_files(archive: Archive, meta: Meta) -> set[str]:
 
 
 def unsigned_files(archive: Archive, meta: Meta) -> frozenset[str]:
-    """The files of a package with a signed manifest that anybody could replace: no part of the VNF may be there."""
+    """Files that could be replaced unnoticed though the manifest is signed: no part of the VNF may be there."""
     return frozenset(_exempt(archive, meta) - _covered(meta.manifest)) if meta.manifest else frozenset()
 
 
@@ -201,7 +201,7 @@ def _covered(manifest: Manifest) -> set[str]:
     return {one.path for one in manifest.declared if one.hash is not None}
 
 
-def _present(archive: Archive, name: str, declared: Declared) -> str:
+def _present(archive: Archive, name: str, declared: DeclaredFile) -> str:
     if name not in archive:
         raise PackageError(
             f"The signature or certificate {name!r} is not in the package.",

@@ -1,4 +1,4 @@
-"""YAML from strangers, as plain values that know their lines.
+"""Untrusted YAML, read into plain values that know their lines.
 
 PyYAML's own constructors build what the document asks for: Python objects, dates, aliases without end. Here only the
 events of the parser are used, in one loop without recursion, and nothing but maps, lists and scalars comes out.
@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from slipway.model.errors import PackageError
-from slipway.package.limits import DEFAULT_LIMITS, Limits
+from slipway.package.limits import DEFAULT_LIMITS, PackageLimits
 from slipway.package.yaml_scalar import resolved, tagged
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -25,7 +25,7 @@ MERGE = "<<"
 LONGEST_KEY = 1024
 
 
-class Map(dict[str, Any]):
+class YamlMap(dict[str, Any]):
     """A mapping with the line of each key, and the text of scalars that became something other than text."""
 
     __slots__ = ("line", "lines", "raw")
@@ -40,7 +40,7 @@ class Map(dict[str, Any]):
         return self.lines.get(key, self.line)
 
 
-class Seq(list[Any]):
+class YamlSeq(list[Any]):
     """A sequence with the same knowledge, by position."""
 
     __slots__ = ("line", "lines", "raw")
@@ -56,8 +56,8 @@ class Seq(list[Any]):
 
 
 @dataclass(frozen=True)
-class Document:
-    root: Map
+class YamlDocument:
+    root: YamlMap
     nodes: int
 
 
@@ -76,21 +76,21 @@ class _Value:
 class _Open:
     """A mapping or sequence whose end has not come yet."""
 
-    content: Map | Seq
+    content: YamlMap | YamlSeq
     anchor: str | None
     size_before: int
     height: int = 0
     key: str | None = None
     key_line: int = 0
-    merges: list[Map] | None = None
+    merges: list[YamlMap] | None = None
 
 
-def read_yaml(data: bytes, file: str, limits: Limits = DEFAULT_LIMITS, nodes: int | None = None) -> Document:
+def read_yaml(data: bytes, file: str, limits: PackageLimits = DEFAULT_LIMITS, nodes: int | None = None) -> YamlDocument:
     """The one document of a file, whose root must be a mapping. `nodes` is what is left of the package's allowance."""
-    return _Builder(file, limits, limits.yaml_nodes if nodes is None else nodes).build(_text(data, file))
+    return _Builder(file, limits, limits.yaml_nodes if nodes is None else nodes).build(_decode_utf8(data, file))
 
 
-def _text(data: bytes, file: str) -> str:
+def _decode_utf8(data: bytes, file: str) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -103,14 +103,14 @@ def _text(data: bytes, file: str) -> str:
 
 
 class _Builder:
-    def __init__(self, file: str, limits: Limits, nodes: int) -> None:
+    def __init__(self, file: str, limits: PackageLimits, nodes: int) -> None:
         self.file, self.limits, self.allowance = file, limits, nodes
         self.stack: list[_Open] = []
         self.anchors: dict[str, _Value | None] = {}
         self.size = 0
         self.root: _Value | None = None
 
-    def build(self, text: str) -> Document:
+    def build(self, text: str) -> YamlDocument:
         try:
             for event in yaml.parse(text, Loader=_Loader):
                 self._take(event)
@@ -119,17 +119,17 @@ class _Builder:
             problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it can't be parsed"
             line = mark.line + 1 if mark is not None else None
             raise PackageError(f"Not valid YAML: {problem}.", file=self.file, line=line, cure="correct it.") from None
-        if self.root is None or not isinstance(self.root.content, Map):
+        if self.root is None or not isinstance(self.root.content, YamlMap):
             raise self._error("The file's root is not a mapping.", 1, "begin with `key: value` lines.")
-        return Document(self.root.content, self.size)
+        return YamlDocument(self.root.content, self.size)
 
     def _take(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.ScalarEvent):
             self._scalar(event)
         elif isinstance(event, yaml.MappingStartEvent):
-            self._open(event, Map(_line(event)), _MAP_TAGS)
+            self._open(event, YamlMap(_line(event)), _MAP_TAGS)
         elif isinstance(event, yaml.SequenceStartEvent):
-            self._open(event, Seq(_line(event)), _SEQ_TAGS)
+            self._open(event, YamlSeq(_line(event)), _SEQ_TAGS)
         elif isinstance(event, yaml.CollectionEndEvent):
             self._close()
         elif isinstance(event, yaml.AliasEvent):
@@ -149,12 +149,12 @@ class _Builder:
                 "use fewer aliases, or a smaller file.",
             )
 
-    def _open(self, event: yaml.CollectionStartEvent, content: Map | Seq, tags: frozenset[str | None]) -> None:
+    def _open(self, event: yaml.CollectionStartEvent, content: YamlMap | YamlSeq, tags: frozenset[str | None]) -> None:
         if event.tag not in tags:
             raise self._foreign_tag(event.tag, content.line)
         if len(self.stack) >= self.limits.yaml_depth:
             raise self._error("The YAML is nested too deeply.", content.line, "flatten it.")
-        if self.stack and isinstance(self.stack[-1].content, Map) and self.stack[-1].key is None:
+        if self.stack and isinstance(self.stack[-1].content, YamlMap) and self.stack[-1].key is None:
             raise self._error("A mapping's key is itself a mapping or list.", content.line, "use text as keys.")
         if event.anchor:
             self.anchors[event.anchor] = None
@@ -174,7 +174,7 @@ class _Builder:
         if "\0" in text or not (text.isascii() or _encodable(text)):
             raise self._error("The text contains a NUL or half a character.", line, "remove it.")
         top = self.stack[-1] if self.stack else None
-        if top is not None and isinstance(top.content, Map) and top.key is None:
+        if top is not None and isinstance(top.content, YamlMap) and top.key is None:
             self._key(top, top.content, text, line, plain=event.implicit[0])
             if event.anchor:
                 self.anchors[event.anchor] = _Value(text, line)
@@ -198,7 +198,7 @@ class _Builder:
     def _foreign_tag(self, tag: str | None, line: int) -> PackageError:
         return self._error(f"The tag {(tag or '')[:60]!r} is not one of plain YAML.", line, "remove the tag.")
 
-    def _key(self, top: _Open, content: Map, text: str, line: int, *, plain: bool) -> None:
+    def _key(self, top: _Open, content: YamlMap, text: str, line: int, *, plain: bool) -> None:
         if text == MERGE and plain and top.merges is None:
             top.merges = []
         elif text in content or text == MERGE:
@@ -218,7 +218,7 @@ class _Builder:
             raise self._error("The YAML is nested too deeply.", line, "flatten it.")
         self._count(value.size, line)
         top = self.stack[-1]
-        if isinstance(top.content, Map) and top.key is None:
+        if isinstance(top.content, YamlMap) and top.key is None:
             if not isinstance(value.content, str):
                 raise self._error("A key is an alias of something other than text.", line, "use text as keys.")
             self._key(top, top.content, value.content, line, plain=False)
@@ -233,7 +233,7 @@ class _Builder:
             return
         top = self.stack[-1]
         top.height = max(top.height, value.height)
-        if isinstance(top.content, Seq):
+        if isinstance(top.content, YamlSeq):
             if value.raw is not None:
                 top.content.raw[len(top.content)] = value.raw
             top.content.append(value.content)
@@ -248,9 +248,9 @@ class _Builder:
         if value.raw is not None:
             top.content.raw[key] = value.raw
 
-    def _merged(self, value: _Value) -> list[Map]:
-        maps = value.content if isinstance(value.content, Seq) else [value.content]
-        if not all(isinstance(one, Map) for one in maps):
+    def _merged(self, value: _Value) -> list[YamlMap]:
+        maps = value.content if isinstance(value.content, YamlSeq) else [value.content]
+        if not all(isinstance(one, YamlMap) for one in maps):
             raise self._error("The merge key '<<' wants a mapping or a list of mappings.", value.line, "correct it.")
         return list(maps)
 
@@ -267,9 +267,9 @@ def _encodable(text: str) -> bool:
     return True
 
 
-def _merge(content: Map | Seq, merges: list[Map]) -> None:
+def _merge(content: YamlMap | YamlSeq, merges: list[YamlMap]) -> None:
     """Own keys win over merged ones, earlier merged maps over later ones."""
-    if not isinstance(content, Map):
+    if not isinstance(content, YamlMap):
         return
     for source in merges:
         for key, value in source.items():

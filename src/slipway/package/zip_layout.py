@@ -1,4 +1,4 @@
-"""The bones of a ZIP file, read strictly.
+"""The structure of a ZIP file, read strictly.
 
 Lenient readers disagree on what a crafted ZIP contains. Here every byte must belong to exactly one thing: members from
 the first byte on, without gap or overlap, then the table of contents, then the end record. What the table says of a
@@ -11,9 +11,9 @@ import struct
 from dataclasses import dataclass
 
 from slipway.model.errors import PackageError
-from slipway.package.limits import Limits
+from slipway.package.file_window import FileWindow
+from slipway.package.limits import PackageLimits
 from slipway.package.member_name import shown
-from slipway.package.source import Source
 
 END = struct.Struct("<4s4H2LH")
 END64 = struct.Struct("<4sQ2H2L4Q")
@@ -52,7 +52,7 @@ class Directory:
     size: int
 
 
-def read_entries(source: Source, limits: Limits) -> list[tuple[Entry, int]]:
+def read_entries(source: FileWindow, limits: PackageLimits) -> list[tuple[Entry, int]]:
     """Every entry with the place where its data begins, in the order of the file."""
     directory = _find_directory(source)
     if directory.count > limits.entries:
@@ -64,11 +64,11 @@ def read_entries(source: Source, limits: Limits) -> list[tuple[Entry, int]]:
     return _lay_out(source, sorted(entries, key=lambda entry: entry.offset), directory.offset)
 
 
-def _broken(source: Source, what: str, cure: str = _REBUILD) -> PackageError:
+def _broken(source: FileWindow, what: str, cure: str = _REBUILD) -> PackageError:
     return PackageError(what, file=source.label, cure=cure)
 
 
-def _find_directory(source: Source) -> Directory:
+def _find_directory(source: FileWindow) -> Directory:
     end_at, fields = _find_end(source)
     _, disk, first_disk, count_here, count, size, offset, _ = fields
     if disk not in (0, _FULL16) or first_disk not in (0, _FULL16) or count_here != count:
@@ -86,7 +86,7 @@ def _find_directory(source: Source) -> Directory:
     return directory
 
 
-def _misplaced(source: Source, directory: Directory, end_at: int) -> PackageError:
+def _misplaced(source: FileWindow, directory: Directory, end_at: int) -> PackageError:
     if directory.offset + directory.size > end_at:
         return _broken(
             source,
@@ -99,7 +99,7 @@ def _misplaced(source: Source, directory: Directory, end_at: int) -> PackageErro
     return _broken(source, "The archive has data between its table of contents and its end record.")
 
 
-def _find_end(source: Source) -> tuple[int, tuple[bytes, int, int, int, int, int, int, int]]:
+def _find_end(source: FileWindow) -> tuple[int, tuple[bytes, int, int, int, int, int, int, int]]:
     """The end record: the only one whose comment reaches exactly to the end of the file."""
     tail_at = max(0, source.size - END.size - _LONGEST_COMMENT)
     tail = source.read(tail_at, source.size - tail_at)
@@ -122,7 +122,7 @@ def _find_end(source: Source) -> tuple[int, tuple[bytes, int, int, int, int, int
     return found[0]
 
 
-def _find_wide_end(source: Source, end_at: int) -> tuple[Directory, int] | None:
+def _find_wide_end(source: FileWindow, end_at: int) -> tuple[Directory, int] | None:
     """The ZIP64 end record, where there is one."""
     locator_at = end_at - LOCATOR64.size
     if locator_at < 0 or source.read(locator_at, 4) != b"PK\x06\x07":
@@ -139,7 +139,7 @@ def _find_wide_end(source: Source, end_at: int) -> tuple[Directory, int] | None:
     return Directory(count, offset, size), record_at
 
 
-def _parse_directory(source: Source, directory: Directory) -> list[Entry]:
+def _parse_directory(source: FileWindow, directory: Directory) -> list[Entry]:
     data = source.read(directory.offset, directory.size)
     entries, at = [], 0
     for number in range(1, directory.count + 1):
@@ -160,7 +160,7 @@ def _parse_directory(source: Source, directory: Directory) -> list[Entry]:
     return entries
 
 
-def _entry(source: Source, fields: tuple[int, ...], name: bytes, extra: bytes) -> Entry:
+def _entry(source: FileWindow, fields: tuple[int, ...], name: bytes, extra: bytes) -> Entry:
     flags, method, crc, packed, size = fields[5], fields[6], fields[9], fields[10], fields[11]
     disk, attributes, offset = fields[15], fields[17], fields[18]
     extras = _extras(source, extra)
@@ -174,7 +174,7 @@ def _entry(source: Source, fields: tuple[int, ...], name: bytes, extra: bytes) -
     return Entry(name, flags, method, crc, packed, size, attributes >> 16, offset, unicode_name)
 
 
-def _extras(source: Source, data: bytes) -> dict[int, bytes]:
+def _extras(source: FileWindow, data: bytes) -> dict[int, bytes]:
     """Extra fields by number. Trailing bytes too short for a field are what some tools pad with."""
     fields: dict[int, bytes] = {}
     at = 0
@@ -187,7 +187,7 @@ def _extras(source: Source, data: bytes) -> dict[int, bytes]:
     return fields
 
 
-def _widened(source: Source, value: int, wide: bytes) -> tuple[int, bytes]:
+def _widened(source: FileWindow, value: int, wide: bytes) -> tuple[int, bytes]:
     """The 64-bit value that stands for a full 32-bit one, and what remains of the ZIP64 field."""
     if value != _FULL32:
         return value, wide
@@ -196,7 +196,7 @@ def _widened(source: Source, value: int, wide: bytes) -> tuple[int, bytes]:
     return int.from_bytes(wide[:8], "little"), wide[8:]
 
 
-def _lay_out(source: Source, entries: list[Entry], end: int) -> list[tuple[Entry, int]]:
+def _lay_out(source: FileWindow, entries: list[Entry], end: int) -> list[tuple[Entry, int]]:
     """Walk the members from the first byte to the table of contents: each begins where the one before ended."""
     placed, cursor = [], 0
     ends = [*(entry.offset for entry in entries[1:]), end]
@@ -219,8 +219,8 @@ def _lay_out(source: Source, entries: list[Entry], end: int) -> list[tuple[Entry
     return placed
 
 
-def _check_local_header(source: Source, entry: Entry) -> int:
-    """Where the data begins, after making sure the header there tells the same story as the table of contents."""
+def _check_local_header(source: FileWindow, entry: Entry) -> int:
+    """Where the data begins, after checking that the header there agrees with the table of contents."""
     fields = LOCAL.unpack(source.read(entry.offset, LOCAL.size))
     signature, _, _, flags, method, _, _, crc, packed, size, name_length, extra_length = fields
     if signature != b"PK\x03\x04":
@@ -240,7 +240,7 @@ def _check_local_header(source: Source, entry: Entry) -> int:
     return entry.offset + LOCAL.size + len(rest)
 
 
-def _descriptor_length(source: Source, entry: Entry, at: int, next_at: int) -> int:
+def _descriptor_length(source: FileWindow, entry: Entry, at: int, next_at: int) -> int:
     """Length of the record that streaming writers put behind the data: four shapes are in use."""
     length = next_at - at
     shapes = {12: "<3L", 16: "<4L", 20: "<L2Q", 24: "<2L2Q"}

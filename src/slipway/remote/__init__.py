@@ -1,1 +1,1 @@
-"""Hands on a machine: commands, files and long jobs over SSH."""
+"""Remote hosts over SSH: commands, files and long jobs."""

@@ -1,6 +1,6 @@
 """A way through a machine to what only it can reach: a UNIX socket here that ends at an address as seen from there.
 
-A socket in a private directory instead of a port on loopback: nobody else on this host can use it.
+A socket in a private directory instead of a port on loopback: no other user of this host can use it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pathlib import Path
 import asyncssh
 
 from slipway.model.errors import StepError
-from slipway.remote import failure
+from slipway.remote import errors
 from slipway.remote.pool import Pool
-from slipway.remote.target import Target
+from slipway.remote.target import SshTarget
 
 
 @asynccontextmanager
-async def forwarded(pool: Pool, target: Target, host: str, port: int) -> AsyncIterator[Path]:
+async def forwarded(pool: Pool, target: SshTarget, host: str, port: int) -> AsyncIterator[Path]:
     """Whoever connects to the socket is connected with `host`:`port`. A connection that is lost later closes it."""
     doing = f"forward to {f'[{host}]' if ':' in host else host}:{port}"
     async with pool.hold(target) as connection:
@@ -38,7 +38,7 @@ async def forwarded(pool: Pool, target: Target, host: str, port: int) -> AsyncIt
 
 async def _listen(
     connection: asyncssh.SSHClientConnection,
-    target: Target,
+    target: SshTarget,
     path: Path,
     host: str,
     port: int,
@@ -50,11 +50,11 @@ async def _listen(
             await _try_once(connection, host, port)
             return await connection.forward_local_path_to_port(str(path), host, port)
     except TimeoutError:
-        raise StepError(f"{target} gave no answer to '{doing}' within {limit:g} s.", temporary=True) from None
+        raise StepError(f"timed out after {limit:g} s waiting for {target} to {doing}.", temporary=True) from None
     except asyncssh.ChannelOpenError as error:
         raise _refused(connection, target, doing, error) from None
     except (asyncssh.Error, OSError) as error:
-        raise failure.connection_lost(target, doing, error) from error
+        raise errors.connection_lost(target, doing, error) from error
 
 
 async def _try_once(connection: asyncssh.SSHClientConnection, host: str, port: int) -> None:
@@ -64,12 +64,12 @@ async def _try_once(connection: asyncssh.SSHClientConnection, host: str, port: i
 
 
 def _refused(
-    connection: asyncssh.SSHClientConnection, target: Target, doing: str, error: asyncssh.ChannelOpenError
+    connection: asyncssh.SSHClientConnection, target: SshTarget, doing: str, error: asyncssh.ChannelOpenError
 ) -> StepError:
     if connection.is_closed():
-        return failure.connection_lost(target, doing, error)
+        return errors.connection_lost(target, doing, error)
     if error.code == asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED:
         return StepError(
             f"sshd of {target} does not {doing}.", cure="set AllowTcpForwarding and PermitOpen to allow it."
         )
-    return StepError(f"{target} could not {doing}: {failure.told([error.reason])}.", temporary=True)
+    return StepError(f"{target} could not {doing}: {errors.describe_command([error.reason])}.", temporary=True)

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from slipway.model.errors import StepError
-from slipway.remote import failure
+from slipway.remote import errors
 from slipway.remote.output import Result
-from slipway.remote.quoting import command_line
-from slipway.remote.scripting import run_script, script
+from slipway.remote.quoting import command_line, run_script, script
+from slipway.waiting import Backoff
 
 if TYPE_CHECKING:
-    from slipway.remote.hands import Hands
+    from slipway.remote.ssh_host import SshHost
 
 TAKEN = 65
 RUNS = NOT_YET = 75
@@ -37,11 +37,11 @@ class Job:
     command: str  # the whole line, variables included: another one is another job
     limit: int  # seconds
     sudo: bool
-    told: str
+    description: str
 
 
-async def run_named(
-    hands: Hands,
+async def run(
+    host: SshHost,
     name: str,
     argv: Sequence[str],
     *,
@@ -49,106 +49,109 @@ async def run_named(
     sudo: bool,
     env: Mapping[str, str] | None,
     check: bool,
-    told: str | None,
+    description: str | None,
 ) -> Result:
-    told = f"{told or failure.told(argv)} (job {_checked(name)})"
-    job = Job(name, command_line(argv, env=env), math.ceil(limit), sudo, told)
+    description = f"{description or errors.describe_command(argv)} (job {_checked(name)})"
+    job = Job(name, command_line(argv, env=env), math.ceil(limit), sudo, description)
     try:
         async with asyncio.timeout(limit + MARGIN):
-            return await _until_ended(hands, job, check=check)
+            return await _wait_for_end(host, job, check=check)
     except TimeoutError:
-        raise StepError(f"'{told}' on {hands.target}: no end after {limit:g} s.", temporary=True) from None
+        raise StepError(f"'{description}' on {host.target} timed out after {limit:g} s.", temporary=True) from None
 
 
-async def forget(hands: Hands, name: str, *, sudo: bool, kill: bool) -> None:
-    command, told = run_script("job_forget", _checked(name), "kill" if kill else "ended"), f"forget job {name}"
-    result = await hands.run(command, sudo=sudo, check=False, told=told)
+async def remove(host: SshHost, name: str, *, sudo: bool, kill: bool) -> None:
+    command, description = run_script("job_remove", _checked(name), "kill" if kill else "ended"), f"remove job {name}"
+    result = await host.run(command, sudo=sudo, check=False, description=description)
     if result.exit_code == RUNS:
-        raise StepError(f"Job {name} on {hands.target} still runs.", temporary=True, cure="wait for it, or kill it.")
+        raise StepError(f"Job {name} on {host.target} still runs.", temporary=True, cure="wait for it, or kill it.")
     if not result.ok:
-        raise failure.command_failed(hands.target, told, result)
+        raise errors.command_failed(host.target, description, result)
 
 
-async def _until_ended(hands: Hands, job: Job, *, check: bool) -> Result:
+async def _wait_for_end(host: SshHost, job: Job, *, check: bool) -> Result:
     """Start and watch. The machine may be out of reach for a while: the job does not mind, so neither do we."""
-    now = asyncio.get_running_loop().time
-    started, reached, wait = False, now(), 0.2
+    started, backoff = False, _reconnecting(host)
     while True:
         try:
             if not started:
-                await _start(hands, job)
+                await _start(host, job)
                 started = True
-            ended = await _watch(hands, job, check=check)
-            reached, wait = now(), 0.2
-        except _OutOfReach as lost:
-            if now() - reached > hands.limits.patience:
+            ended = await _watch(host, job, check=check)
+            backoff = _reconnecting(host)
+        except _Unreachable as lost:
+            if not await backoff.pause():
                 raise lost.error from None
-            await asyncio.sleep(wait)
-            wait = min(2 * wait, 5.0)
             continue
         if ended:
             return ended
 
 
-async def _start(hands: Hands, job: Job) -> None:
+def _reconnecting(host: SshHost) -> Backoff:
+    return Backoff(0.2, 5.0, factor=2.0, timeout=host.limits.reconnect)
+
+
+async def _start(host: SshHost, job: Job) -> None:
     arguments = [job.name, job.command, str(job.limit), script("job_run")]
-    told = f"start {job.told}"
-    result = await _ask(hands, run_script("job_start", *arguments), job.sudo, told)
+    description = f"start {job.description}"
+    result = await _query(host, run_script("job_start", *arguments), job.sudo, description)
     if result.exit_code == TAKEN:
         raise StepError(
-            f"On {hands.target} the job name {job.name} belongs to another command than '{job.told}'.",
-            cure="forget the old job, or take another name.",
+            f"On {host.target} the job name {job.name} belongs to another command than '{job.description}'.",
+            cure="remove the old job, or take another name.",
         )
     if result.exit_code == NOT_YET:
-        raise _OutOfReach(StepError(f"'{job.told}' on {hands.target} has not begun yet.", temporary=True))
+        raise _Unreachable(StepError(f"'{job.description}' on {host.target} has not begun yet.", temporary=True))
     if not result.ok:
-        raise failure.command_failed(hands.target, told, result)
+        raise errors.command_failed(host.target, description, result)
 
 
-async def _watch(hands: Hands, job: Job, *, check: bool) -> Result | None:
+async def _watch(host: SshHost, job: Job, *, check: bool) -> Result | None:
     """How it ended, or None while it runs."""
-    keep, wait, told = hands.limits.kept_output, hands.limits.watch, f"watch {job.told}"
+    keep, wait, description = host.limits.kept_output, host.limits.watch, f"watch {job.description}"
     command = run_script("job_watch", job.name, f"{wait:g}", str(keep))
-    result = await _ask(hands, command, job.sudo, told, wait=wait)
+    result = await _query(host, command, job.sudo, description, wait=wait)
     if not result.ok:
-        raise failure.command_failed(hands.target, told, result)
+        raise errors.command_failed(host.target, description, result)
     state, _, stdout = result.stdout.partition(b"\n")
     if state == b"running":
         return None
     found = _ENDED.fullmatch(state)
     ended = Result(int(found[1]) if found else -1, stdout, result.stderr)
-    if (error := _error(hands, job, ended, found and found[2], check=check)) is None:
+    if (error := _error(host, job, ended, found and found[2], check=check)) is None:
         return ended
     with contextlib.suppress(StepError):  # told; what is tried next is a new run
-        await forget(hands, job.name, sudo=job.sudo, kill=False)
+        await remove(host, job.name, sudo=job.sudo, kill=False)
     raise error
 
 
-def _error(hands: Hands, job: Job, ended: Result, how: bytes | None, *, check: bool) -> StepError | None:
+def _error(host: SshHost, job: Job, ended: Result, how: bytes | None, *, check: bool) -> StepError | None:
     if how is None:
-        why = "it was killed or the machine restarted; the next try starts it anew"
-        return failure.took_too_long(hands.target, job.told, why, ended)
+        how_it_ended = "was killed, or the machine restarted; the next try starts it anew"
+        return errors.interrupted(host.target, job.description, how_it_ended, ended)
     if how == b"expired":
-        return failure.took_too_long(hands.target, job.told, f"no end after {job.limit} s", ended)
-    return failure.command_failed(hands.target, job.told, ended) if check and not ended.ok else None
+        return errors.interrupted(host.target, job.description, f"timed out after {job.limit} s", ended)
+    return errors.command_failed(host.target, job.description, ended) if check and not ended.ok else None
 
 
-class _OutOfReach(Exception):
+class _Unreachable(Exception):
     """Not known at the moment: ask again."""
 
     def __init__(self, error: StepError) -> None:
         self.error = error
 
 
-async def _ask(hands: Hands, command: list[str], sudo: bool, told: str, wait: float = 0.0) -> Result:
+async def _query(host: SshHost, command: list[str], sudo: bool, description: str, wait: float = 0.0) -> Result:
     """One question about a job. Temporary is only what lies between us and the machine: it can be asked again."""
     try:
-        limit = wait + hands.limits.connect
-        keep = hands.limits.kept_output + 1024
-        return await hands.run(command, sudo=sudo, limit=limit, silence=limit, keep=keep, check=False, told=told)
+        limit = wait + host.limits.connect
+        keep = host.limits.kept_output + 1024
+        return await host.run(
+            command, sudo=sudo, limit=limit, unreachable=limit, keep=keep, check=False, description=description
+        )
     except StepError as error:
         if error.temporary:
-            raise _OutOfReach(error) from None
+            raise _Unreachable(error) from None
         raise
 
 

@@ -1,6 +1,6 @@
 """Which machine is that? Its host key decides, before any secret is sent.
 
-A pinned key must match. An unknown one is written down once, through a store that somebody else keeps; whoever comes
+A pinned key must match. An unknown one is written down once, through a store that the caller gives; whoever comes
 second is held to what the first wrote. There is no way to go on with a key that is not written down.
 """
 
@@ -11,7 +11,7 @@ from typing import Protocol
 import asyncssh
 
 from slipway.model.errors import StepError
-from slipway.remote.target import Target
+from slipway.remote.target import SshTarget
 
 # Plain keys only: a host certificate would shift the trust to whoever signed it.
 ALGORITHMS = (
@@ -34,7 +34,7 @@ class KnownHosts(Protocol):
         ...
 
 
-class KnownHere:
+class InMemoryKnownHosts:
     """Known hosts in memory, for as long as this process lives."""
 
     def __init__(self) -> None:
@@ -47,8 +47,8 @@ class KnownHere:
         return self.keys.setdefault(address, key)
 
 
-async def expected_key(target: Target, known: KnownHosts) -> asyncssh.SSHKey:
-    """The key this target must show; asked of the machine, and recorded, when nobody knows it yet."""
+async def expected_key(target: SshTarget, known: KnownHosts) -> asyncssh.SSHKey:
+    """The key this target must show; asked of the machine, and recorded, when it is not known yet."""
     text = target.host_key or await known.pinned(target.known_as)
     if text is None:
         shown = await asyncssh.get_server_host_key(
@@ -76,11 +76,11 @@ def public_text(key: asyncssh.SSHKey) -> str:
     return " ".join(key.export_public_key().decode().split()[:2])
 
 
-def changed(target: Target, expected: asyncssh.SSHKey, shown: asyncssh.SSHKey | None) -> StepError:
+def changed(target: SshTarget, expected: asyncssh.SSHKey, shown: asyncssh.SSHKey | None) -> StepError:
     came = shown.get_fingerprint() if shown else "a certificate"
     return StepError(
         f"The host key of {target} has changed: expected {expected.get_fingerprint()}, it shows {came}."
         " Nothing was sent to it.",
         cure="if the machine was replaced, heal it, for a heal expects a new key, or pin the new one;"
-        " if not, somebody else answers at its address.",
+        " if not, another machine answers at its address.",
     )

@@ -13,118 +13,117 @@ from contextlib import asynccontextmanager
 import asyncssh
 
 from slipway.model.errors import StepError
-from slipway.remote.connect import connect
+from slipway.remote.connect import SshLimits, connect
 from slipway.remote.known_hosts import KnownHosts
-from slipway.remote.limits import Limits
-from slipway.remote.target import Target
+from slipway.remote.target import SshTarget
 
-GOODBYE = 2.0  # seconds
+CLOSE_TIMEOUT = 2.0  # seconds
 
 
 class Pool:
-    def __init__(self, known: KnownHosts, limits: Limits) -> None:
+    def __init__(self, known: KnownHosts, limits: SshLimits) -> None:
         self.known = known
         self.limits = limits
-        self._lines: dict[Target, _Line] = {}  # those unused for longest first
-        self._room = asyncio.Semaphore(limits.connections)
+        self._connections: dict[SshTarget, _PooledConnection] = {}  # those unused for longest first
+        self._places = asyncio.Semaphore(limits.connections)
         self._waiting = 0
-        self._closed = False
+        self._is_closed = False
 
     @property
     def open(self) -> int:
-        return sum(line.alive for line in self._lines.values())
+        return sum(pooled.alive for pooled in self._connections.values())
 
     @asynccontextmanager
-    async def borrow(self, target: Target) -> AsyncIterator[asyncssh.SSHClientConnection]:
+    async def borrow(self, target: SshTarget) -> AsyncIterator[asyncssh.SSHClientConnection]:
         """For one command: waits for a place among those that run there."""
-        async with self._used(target) as line, line.slots:
-            yield await self._connected(line)
+        async with self._acquired(target) as pooled, pooled.slots:
+            yield await self._connected(pooled)
 
     @asynccontextmanager
-    async def hold(self, target: Target) -> AsyncIterator[asyncssh.SSHClientConnection]:
+    async def hold(self, target: SshTarget) -> AsyncIterator[asyncssh.SSHClientConnection]:
         """For a forward, which stays open while commands come and go. sshd does not count it as one of them."""
-        async with self._used(target) as line:
-            yield await self._connected(line)
+        async with self._acquired(target) as pooled:
+            yield await self._connected(pooled)
 
     @asynccontextmanager
-    async def _used(self, target: Target) -> AsyncIterator[_Line]:
-        if self._closed:
+    async def _acquired(self, target: SshTarget) -> AsyncIterator[_PooledConnection]:
+        if self._is_closed:
             raise StepError("Slipway is stopping.", temporary=True)
-        line = self._lines.setdefault(target, _Line(target, self.limits))
-        line.borrowed()
+        pooled = self._connections.setdefault(target, _PooledConnection(target, self.limits))
+        pooled.acquire()
         try:
-            yield line
+            yield pooled
         finally:
-            line.given_back()
-            if line.idle:
-                self._rest(line)
+            pooled.release()
+            if pooled.idle:
+                self._keep_idle(pooled)
 
     async def close(self) -> None:
-        self._closed = True
-        lines, self._lines = list(self._lines.values()), {}
-        connections = [line.connection for line in lines if line.connection]
-        for line in lines:
-            self._hang_up(line)
-        await asyncio.gather(*(_closed(connection) for connection in connections))
+        self._is_closed = True
+        all_of_them, self._connections = list(self._connections.values()), {}
+        connections = [pooled.connection for pooled in all_of_them if pooled.connection]
+        for pooled in all_of_them:
+            self._close(pooled)
+        await asyncio.gather(*(_wait_closed(connection) for connection in connections))
 
-    async def _connected(self, line: _Line) -> asyncssh.SSHClientConnection:
-        async with line.connecting:
-            if line.connection and line.alive:
-                return line.connection
-            self._hang_up(line)
+    async def _connected(self, pooled: _PooledConnection) -> asyncssh.SSHClientConnection:
+        async with pooled.connecting:
+            if pooled.connection and pooled.alive:
+                return pooled.connection
+            self._close(pooled)
             await self._make_room()
             try:
-                line.connection = await connect(line.target, self.known, self.limits)
+                pooled.connection = await connect(pooled.target, self.known, self.limits)
             except BaseException:
-                self._room.release()
+                self._places.release()
                 raise
-            return line.connection
+            return pooled.connection
 
     async def _make_room(self) -> None:
-        if self._room.locked():
-            idle = next((line for line in self._lines.values() if line.idle and line.connection), None)
+        if self._places.locked():
+            idle = next((pooled for pooled in self._connections.values() if pooled.idle and pooled.connection), None)
             if idle:
-                self._forget(idle)
+                self._discard(idle)
         self._waiting += 1
         try:
-            await self._room.acquire()
+            await self._places.acquire()
         finally:
             self._waiting -= 1
 
-    def _rest(self, line: _Line) -> None:
-        """Nobody uses it: keep it for a while, unless it is dead or others wait for room."""
-        if self._closed or self._waiting or not line.alive:
-            self._forget(line)
+    def _keep_idle(self, pooled: _PooledConnection) -> None:
+        """No caller uses it any more: keep it for a while, unless it is dead or others wait for room."""
+        if self._is_closed or self._waiting or not pooled.alive:
+            self._discard(pooled)
             return
-        self._lines[line.target] = self._lines.pop(line.target)
-        line.timer = asyncio.get_running_loop().call_later(self.limits.idle, self._forget, line)
+        self._connections[pooled.target] = self._connections.pop(pooled.target)
+        pooled.timer = asyncio.get_running_loop().call_later(self.limits.idle, self._discard, pooled)
 
-    def _forget(self, line: _Line) -> None:
-        self._hang_up(line)
-        if self._lines.get(line.target) is line:
-            del self._lines[line.target]
+    def _discard(self, pooled: _PooledConnection) -> None:
+        self._close(pooled)
+        if self._connections.get(pooled.target) is pooled:
+            del self._connections[pooled.target]
 
-    def _hang_up(self, line: _Line) -> None:
-        line.stay()
-        if line.connection:
-            line.connection.close()
-            line.connection = None
-            self._room.release()
+    def _close(self, pooled: _PooledConnection) -> None:
+        pooled.cancel_idle_timer()
+        if pooled.connection:
+            pooled.connection.close()
+            pooled.connection = None
+            self._places.release()
 
 
-async def _closed(connection: asyncssh.SSHClientConnection) -> None:
-    """Until it is; without a goodbye when the network takes none."""
+async def _wait_closed(connection: asyncssh.SSHClientConnection) -> None:
+    """Closed in order, or broken off when the network takes too long."""
     try:
-        async with asyncio.timeout(GOODBYE):
+        async with asyncio.timeout(CLOSE_TIMEOUT):
             await connection.wait_closed()
     except TimeoutError:
         connection.abort()
 
 
-class _Line:
+class _PooledConnection:
     """One target's connection, and who uses it."""
 
-    def __init__(self, target: Target, limits: Limits) -> None:
+    def __init__(self, target: SshTarget, limits: SshLimits) -> None:
         self.target = target
         self.slots = asyncio.Semaphore(limits.commands_per_host)
         self.connecting = asyncio.Lock()
@@ -140,14 +139,14 @@ class _Line:
     def alive(self) -> bool:
         return self.connection is not None and not self.connection.is_closed()
 
-    def borrowed(self) -> None:
+    def acquire(self) -> None:
         self._users += 1
-        self.stay()
+        self.cancel_idle_timer()
 
-    def given_back(self) -> None:
+    def release(self) -> None:
         self._users -= 1
 
-    def stay(self) -> None:
+    def cancel_idle_timer(self) -> None:
         """No longer about to be closed for being idle."""
         if self.timer:
             self.timer.cancel()

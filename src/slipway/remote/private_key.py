@@ -1,4 +1,4 @@
-"""Private keys that somebody gave us. How long a passphrase takes is what the key itself says, so that is bounded."""
+"""Private keys that users gave. How long a passphrase takes is what the key itself says, so that is bounded."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The one place where arguments become a command line.
 
 SSH carries a single string to a login shell. Everything is put in single quotes, with nothing left to the shell to
-interpret, so that each argument arrives as exactly one argument. Nobody else may build a command string.
+interpret, so that each argument arrives as exactly one argument. No other module may build a command string.
 
 What is in a command line is seen by every user of the machine: secrets go by stdin, or into files with `put`.
 """
@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 
 from slipway.model.errors import StepError
 
 LONGEST = 128 * 1024 - 1  # bytes in one argument of a Linux process, and the login shell gets ours as one
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPARE = 1.0  # seconds that the machine's own time limit comes after ours
+_FOLDER = Path(__file__).with_name("scripts")
 
 
 def command_line(
@@ -62,3 +65,15 @@ def _variable(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise StepError(f"{name!r} can't be the name of an environment variable.")
     return name
+
+
+@cache
+def script(name: str, folder: Path = _FOLDER) -> str:
+    """Its text, without the comments: a machine's process list is no place for them."""
+    lines = (folder / f"{name}.sh").read_text().splitlines()
+    return "\n".join(line for line in lines if line.strip() and not line.lstrip().startswith("#"))
+
+
+def run_script(name: str, *arguments: str, folder: Path = _FOLDER) -> list[str]:
+    """The argument list that runs it with these arguments."""
+    return ["sh", "-c", script(name, folder), f"slipway-{name}", *arguments]

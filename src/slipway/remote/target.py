@@ -11,7 +11,7 @@ SSH_PORT = 22
 
 
 @dataclass(frozen=True)
-class Target:
+class SshTarget:
     """A login on a machine. Its secrets are in clear: made for one step, never stored, never printed."""
 
     address: str  # IPv4 or IPv6
@@ -21,6 +21,7 @@ class Target:
     passphrase: str | None = field(default=None, repr=False)  # opens the key
     password: str | None = field(default=None, repr=False)
     host_key: str | None = None  # pinned: "ssh-ed25519 AAAA..."; None: what the known hosts say
+    machine: str | None = None  # the VIM's own id: an address may be another machine's by now
 
     def __post_init__(self) -> None:
         try:
@@ -30,8 +31,12 @@ class Target:
 
     @property
     def known_as(self) -> str:
-        """The name its host key is kept under, as OpenSSH writes it."""
-        return self.address if self.port == SSH_PORT else f"[{self.address}]:{self.port}"
+        """The name its host key is kept under: the machine's, or else the address as OpenSSH writes it."""
+        return self.machine or self._place
 
     def __str__(self) -> str:
-        return f"{self.username}@{self.known_as}"
+        return f"{self.username}@{self._place}"
+
+    @property
+    def _place(self) -> str:
+        return self.address if self.port == SSH_PORT else f"[{self.address}]:{self.port}"

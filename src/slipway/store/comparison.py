@@ -80,7 +80,7 @@ class Comparison(msgspec.Struct, frozen=True):
         """Of a value in a document."""
         match kind:
             case Scalar.TEXT:
-                return self._text(found.text)
+                return self._compare_text(found.text)
             case Scalar.NUMBER:
                 return self._ordered(found.number, self._read(_number, "a number"))
             case Scalar.BOOLEAN:
@@ -99,20 +99,20 @@ class Comparison(msgspec.Struct, frozen=True):
                 return self._ordered(column, _bound(seconds, Float()))
             case Scalar.BOOLEAN:
                 return self._equal(column, _bound(self._read(_BOOLEANS.get, "true or false"), Boolean()))
-        return self._text(column)
+        return self._compare_text(column)
 
     def _free(self, found: Scalars) -> Truth:
         """Content without a declared type: the stored value says what is compared."""
         numbers = [number for value in self.values if (number := _number(value)) is not None]
         words = [value for value in self.values if value in _BOOLEANS]
-        possible = [self._text(found.text)]
+        possible = [self._compare_text(found.text)]
         if numbers and self.operator is not Operator.CONT:
             possible.append(self._ordered(found.number, numbers))
         if words and self.operator in (Operator.EQ, Operator.IN):
             possible.append(self._equal(found.boolean, _bound(words, Text())))
         return or_(*possible)
 
-    def _text(self, text: ColumnElement[Any]) -> Truth:
+    def _compare_text(self, text: ColumnElement[Any]) -> Truth:
         values = _bound(self.values, Text())
         if self.operator is Operator.CONT:
             if len(values) > MOST_TEXTS:

@@ -10,8 +10,8 @@ from sqlalchemy import Connection, Select, Text, bindparam, cast, select
 
 from slipway.model.errors import NotFound, PreconditionFailed
 from slipway.model.instance import Instance
-from slipway.store.row_by_key import RowByKey
-from slipway.store.summary import summary
+from slipway.store.database import RowByKey
+from slipway.store.resources import summary
 from slipway.store.tables import instances
 
 _WHOLE = select(
@@ -61,12 +61,12 @@ def stored(connection: Connection, instance_id: str) -> tuple[str, int]:
 
 
 def hold(connection: Connection, instance_id: str) -> Instance:
-    """Read an instance that nobody else changes or deletes until the transaction ends."""
+    """Read an instance and lock it until the transaction ends."""
     return _one(connection, _HELD, instance_id)
 
 
 def update(connection: Connection, instance: Instance, expected_version: int | None = None) -> Instance:
-    """Store it and return it with its new version. With `expected_version`, only if nobody changed it since."""
+    """Store it and return it with its new version. With `expected_version`, only if it was not changed since."""
     change = _UPDATE if expected_version is None else _UPDATE.where(instances.c.version == expected_version)
     version = connection.scalar(change, {"wanted": instance.vnf.id} | _changeable(instance))
     if version is None:

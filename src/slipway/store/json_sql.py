@@ -1,6 +1,6 @@
-"""Moves through JSON documents inside the database: one small vocabulary, spoken by SQLite and by PostgreSQL.
+"""SQL that navigates JSON documents inside the database, for SQLite and for PostgreSQL.
 
-A Place is somewhere in a document. What is there is read as text, number or boolean; each is NULL when the value is of
+A JsonPath leads to a value in a document, which is read as text, number or boolean; each is NULL when the value is of
 another kind, so that a comparison of the wrong kind never holds and never fails.
 """
 
@@ -34,14 +34,14 @@ class Scalars(msgspec.Struct, frozen=True):
     boolean: ColumnElement[Any] = null()  # as the words true and false
 
 
-class Place(Protocol):
-    def member(self, name: str) -> Place:
+class JsonPath(Protocol):
+    def member(self, name: str) -> JsonPath:
         """The value of a key; the name has no quotation marks or backslashes in it."""
 
     def keys(self) -> tuple[FromClause, Scalars]:
         """A row for each key; none when this is not a map."""
 
-    def each(self, what: Each) -> tuple[FromClause, Place]:
+    def each(self, what: Each) -> tuple[FromClause, JsonPath]:
         """A row for each item of an array, or entry of a map; none when this is neither."""
 
     def items_or_itself(self) -> tuple[FromClause, Scalars]:
@@ -50,7 +50,7 @@ class Place(Protocol):
     def scalars(self) -> Scalars: ...
 
 
-def document(doc: ColumnElement[Any], dialect: Dialect) -> Place:
+def document(doc: ColumnElement[Any], dialect: Dialect) -> JsonPath:
     if dialect.name == "postgresql":
         return _Postgresql(type_coerce(doc, JSON))
     return _Sqlite(type_coerce(doc, Text), "$")
@@ -62,14 +62,14 @@ class _Sqlite(msgspec.Struct, frozen=True):
     base: ColumnElement[Any]
     path: str
 
-    def member(self, name: str) -> Place:
+    def member(self, name: str) -> JsonPath:
         return _Sqlite(self.base, f'{self.path}."{name}"')
 
     def keys(self) -> tuple[FromClause, Scalars]:
         rows = self._rows()
         return rows, Scalars(case((func.typeof(rows.c.key) == "text", rows.c.key)))
 
-    def each(self, what: Each) -> tuple[FromClause, Place]:
+    def each(self, what: Each) -> tuple[FromClause, JsonPath]:
         rows = self._rows()
         return rows, _SqliteRow(rows)
 
@@ -86,7 +86,7 @@ class _Sqlite(msgspec.Struct, frozen=True):
 
 
 class _SqliteRow(msgspec.Struct, frozen=True):
-    """A row of json_each: a place that has not been left yet."""
+    """A row of json_each."""
 
     rows: Any
 
@@ -94,13 +94,13 @@ class _SqliteRow(msgspec.Struct, frozen=True):
         # Text that is not JSON would be an error in the functions that read JSON.
         return _Sqlite(case((self.rows.c.type.in_(("object", "array")), self.rows.c.value)), "$")
 
-    def member(self, name: str) -> Place:
+    def member(self, name: str) -> JsonPath:
         return self._inside().member(name)
 
     def keys(self) -> tuple[FromClause, Scalars]:
         return self._inside().keys()
 
-    def each(self, what: Each) -> tuple[FromClause, Place]:
+    def each(self, what: Each) -> tuple[FromClause, JsonPath]:
         return self._inside().each(what)
 
     def items_or_itself(self) -> tuple[FromClause, Scalars]:
@@ -121,14 +121,14 @@ def _sqlite_scalars(kind: ColumnElement[Any], value: ColumnElement[Any]) -> Scal
 class _Postgresql(msgspec.Struct, frozen=True):
     value: ColumnElement[Any]
 
-    def member(self, name: str) -> Place:
+    def member(self, name: str) -> JsonPath:
         return _Postgresql(self.value.op("->", return_type=JSON())(literal(name, Text)))
 
     def keys(self) -> tuple[FromClause, Scalars]:
         rows = func.jsonb_object_keys(self._if("object")).table_valued("key").render_derived()
         return rows, Scalars(rows.c.key)
 
-    def each(self, what: Each) -> tuple[FromClause, Place]:
+    def each(self, what: Each) -> tuple[FromClause, JsonPath]:
         if what is Each.ITEM:
             rows = func.jsonb_array_elements(self._if("array")).table_valued("value")
         else:

@@ -10,9 +10,9 @@ from sqlalchemy import Connection, inspect, text
 from slipway.model.errors import SettingsError
 from slipway.store.database import Database
 
-HEAD = "0005"
+HEAD = "0007"
 
-# Any number that nobody else who uses this database takes.
+# Any number that no other program on this database uses.
 _LOCK = 5119047
 
 

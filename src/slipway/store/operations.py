@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from sqlalchemy import (
     bindparam,
     cast,
     exists,
+    func,
     or_,
     select,
     update,
@@ -26,10 +28,10 @@ from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.errors import Conflict, LeaseLost, NotFound
 from slipway.model.grant import Granting
 from slipway.model.instance import VimConnectionInfo
-from slipway.model.operation import CancelMode, Operation, OperationType
-from slipway.store.columns import database_now
-from slipway.store.row_by_key import RowByKey
-from slipway.store.summary import summary
+from slipway.model.operation import HOLDING, CancelMode, Operation, OperationType
+from slipway.store.column_types import database_now
+from slipway.store.database import RowByKey
+from slipway.store.resources import summary
 from slipway.store.tables import HOLDS_INSTANCE, IS_RUNNING, operations, workers
 
 _ONE = select(operations.c.doc).where(operations.c.id == bindparam("wanted"))
@@ -59,8 +61,8 @@ _STORED = RowByKey(operations.c.id, cast(operations.c.doc, Text))
 
 
 @dataclass(frozen=True)
-class Held:
-    """An operation as its worker holds it."""
+class ClaimedOperation:
+    """An operation that a worker has claimed, with the epoch of that claim."""
 
     operation: Operation
     vim: VimConnectionInfo | None
@@ -119,7 +121,7 @@ def stored(connection: Connection, operation_id: str) -> str:
 
 
 def lock(connection: Connection, operation_id: str) -> Operation:
-    """Read an operation to decide about it: nobody else changes it until the transaction ends."""
+    """Read an operation and lock it until the transaction ends."""
     return _one(connection, _ONE.with_for_update(), operation_id)
 
 
@@ -178,7 +180,7 @@ def save(connection: Connection, operation: Operation) -> None:
 
 
 def hand_over(connection: Connection, operation_id: str) -> None:
-    """Take an operation from whoever had it, so that any worker may claim it."""
+    """Release an operation from its worker, so that any worker may claim it."""
     connection.execute(
         update(operations)
         .where(operations.c.id == operation_id)
@@ -200,16 +202,16 @@ def mark_planned(connection: Connection, operation_id: str) -> None:
     connection.execute(_PLANNED, {"wanted": operation_id})
 
 
-def fenced(connection: Connection, operation_id: str, epoch: int) -> Held:
+def fenced(connection: Connection, operation_id: str, epoch: int) -> ClaimedOperation:
     """The operation, locked for this transaction, or LeaseLost when another worker has claimed it since."""
     row = connection.execute(_FENCED, {"wanted": operation_id, "held": epoch}).first()
     if row is None:
         raise _lost(operation_id)
-    return Held(row.doc, row.vim, row.planned, epoch)
+    return ClaimedOperation(row.doc, row.vim, row.planned, epoch)
 
 
 def fence(connection: Connection, operation_id: str, epoch: int) -> None:
-    """The same for who needs no more than the lock."""
+    """The same, without reading the operation."""
     if connection.execute(_FENCE, {"wanted": operation_id, "held": epoch}).first() is None:
         raise _lost(operation_id)
 
@@ -219,8 +221,8 @@ def _lost(operation_id: str) -> LeaseLost:
 
 
 def _claimable(worker_id: str, running: Collection[str], *, orphans: bool) -> ColumnElement[bool]:
-    """Operations with work to do that nobody does: unclaimed, claimed by us but not running here, or, with `orphans`,
-    claimed by a worker whose lease has ended."""
+    """Operations with work to do that no worker runs: unclaimed, claimed by us but not running here, or, with
+    `orphans`, claimed by a worker whose lease has ended."""
     lost = and_(operations.c.worker_id == worker_id, operations.c.id.not_in(running))
     free = or_(operations.c.worker_id.is_(None), lost)
     if orphans:
@@ -230,7 +232,7 @@ def _claimable(worker_id: str, running: Collection[str], *, orphans: bool) -> Co
 
 
 def instantiations(connection: Connection, project: str) -> Iterator[Operation]:
-    """Those of a project that have not come to an end."""
+    """Those of a project that have not ended."""
     kind = operations.c.operation == OperationType.INSTANTIATE.value
     yield from connection.scalars(select(operations.c.doc).where(HOLDS_INSTANCE, operations.c.project == project, kind))
 
@@ -240,17 +242,37 @@ def any_claimable(connection: Connection, worker_id: str, running: Collection[st
     return connection.execute(query).first() is not None
 
 
-def claim(connection: Connection, worker_id: str, running: Collection[str], limit: int, *, orphans: bool) -> list[Held]:
-    rows = connection.execute(
-        select(operations.c.id, operations.c.doc, operations.c.vim, operations.c.planned, operations.c.epoch)
-        .where(_claimable(worker_id, running, orphans=orphans))
+def claim(
+    connection: Connection, worker_id: str, running: Collection[str], limit: int, share: int, *, orphans: bool
+) -> list[ClaimedOperation]:
+    """At most `limit`, and so many that no project has more than `share` of those that the worker runs."""
+    held = select(operations.c.project, func.count()).where(IS_RUNNING, operations.c.worker_id == worker_id)
+    counts = Counter[str]()
+    for project, count in connection.execute(held.group_by(operations.c.project)):
+        counts[project] = count
+    full = [project for project, count in counts.items() if count >= share]
+    found = connection.execute(
+        select(
+            operations.c.id,
+            operations.c.doc,
+            operations.c.vim,
+            operations.c.planned,
+            operations.c.epoch,
+            operations.c.project,
+        )
+        .where(_claimable(worker_id, running, orphans=orphans), operations.c.project.not_in(full))
         .order_by(operations.c.started_at)
         .limit(limit)
         .with_for_update(skip_locked=True)
     ).all()
+    rows = []
+    for row in found:
+        if counts[row.project] < share:
+            counts[row.project] += 1
+            rows.append(row)
     if rows:
         connection.execute(_CLAIM, [{"wanted": row.id, "by": worker_id, "next": row.epoch + 1} for row in rows])
-    return [Held(row.doc, row.vim, row.planned, row.epoch + 1) for row in rows]
+    return [ClaimedOperation(row.doc, row.vim, row.planned, row.epoch + 1) for row in rows]
 
 
 def release(connection: Connection, operation_id: str, epoch: int) -> None:
@@ -263,7 +285,7 @@ def release(connection: Connection, operation_id: str, epoch: int) -> None:
 
 
 def cancels(connection: Connection, worker_id: str) -> dict[str, CancelMode]:
-    """Which of a worker's running operations somebody wants cancelled."""
+    """The worker's running operations that are to be cancelled, and how."""
     rows = connection.execute(
         select(operations.c.id, operations.c.cancel_mode).where(
             IS_RUNNING,
@@ -272,3 +294,24 @@ def cancels(connection: Connection, worker_id: str) -> dict[str, CancelMode]:
         )
     )
     return {row.id: CancelMode(row.cancel_mode) for row in rows}
+
+
+def count_open(connection: Connection) -> dict[tuple[str, ...], float]:
+    """Those that have not ended, by operation and state; 0 where there is none, so that a graph has no holes."""
+    found: dict[tuple[str, ...], float] = {(o.value, s.value): 0 for o in OperationType for s in sorted(HOLDING)}
+    rows = connection.execute(
+        select(operations.c.operation, operations.c.state, func.count())
+        .where(HOLDS_INSTANCE)
+        .group_by(operations.c.operation, operations.c.state)
+    )
+    return found | {(operation, state): number for operation, state, number in rows}
+
+
+def count_unclaimed(connection: Connection) -> int:
+    """Those with work to do that no live worker has."""
+    alive = exists().where(workers.c.id == operations.c.worker_id, workers.c.lease_until > database_now())
+    waiting = or_(operations.c.worker_id.is_(None), ~alive)
+    number: int = connection.execute(
+        select(func.count()).select_from(operations).where(IS_RUNNING, waiting)
+    ).scalar_one()
+    return number

@@ -24,7 +24,7 @@ from sqlalchemy.exc import IntegrityError
 from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.descriptor import Descriptor
 from slipway.model.errors import Conflict, NotFound, Unprocessable
-from slipway.model.package import OnboardingState, OperationalState, UsageState, VnfPackage
+from slipway.model.package import OnboardingState, OperationalState, PackageWarning, UsageState, VnfPackage
 from slipway.store.tables import CHANGES_PACKAGE, instances, operations, packages
 
 _MOVES_TO = type_coerce(operations.c.doc, JSON)[("operationParams", "vnfdId")].as_string()
@@ -94,6 +94,15 @@ def contents(connection: Connection, vnfd_id: str, project: str = DEFAULT_PROJEC
     return row.descriptor, frozenset(files)
 
 
+def warnings_of(connection: Connection, package_id: str) -> tuple[PackageWarning, ...]:
+    """Contradictions in it that harm nothing, as found when it was onboarded."""
+    row = connection.execute(select(packages.c.warnings).where(packages.c.id == package_id)).one_or_none()
+    if row is None:
+        raise _not_found(package_id)
+    found: tuple[PackageWarning, ...] = row.warnings or ()
+    return found
+
+
 def project_of(connection: Connection, package_id: str) -> str:
     project: str = connection.execute(select(packages.c.project).where(packages.c.id == package_id)).scalar_one()
     return project
@@ -145,9 +154,15 @@ def list_all(connection: Connection) -> list[VnfPackage]:
     return [_package(row) for row in connection.execute(_WHOLE.order_by(packages.c.created_at, packages.c.id))]
 
 
-def update(connection: Connection, package: VnfPackage, descriptor: Descriptor | None = None) -> VnfPackage:
-    """Store the package, and the descriptor when one is given; otherwise the descriptor stays as it is."""
-    values = _changeable(package) if descriptor is None else _changeable(package) | {"descriptor": descriptor}
+def update(
+    connection: Connection,
+    package: VnfPackage,
+    descriptor: Descriptor | None = None,
+    warnings: tuple[PackageWarning, ...] | None = None,
+) -> VnfPackage:
+    """Store the package, and what was read of its content when that is given; otherwise that stays as it is."""
+    content = {"descriptor": descriptor, "warnings": warnings}
+    values = _changeable(package) | {name: value for name, value in content.items() if value is not None}
     try:
         with connection.begin_nested():
             changed = connection.execute(packages.update().where(packages.c.id == package.id).values(**values))
@@ -159,7 +174,7 @@ def update(connection: Connection, package: VnfPackage, descriptor: Descriptor |
 
 
 def delete(connection: Connection, package_id: str) -> None:
-    """Only while nobody uses it. First wait for those who hold it to make an instance; then look."""
+    """Conflict while instances use it. Waits for transactions that make an instance of it."""
     connection.execute(select(packages.c.id).where(packages.c.id == package_id).with_for_update())
     if connection.execute(packages.delete().where(packages.c.id == package_id, ~IN_USE)).rowcount == 0:
         package = get(connection, package_id)

@@ -14,14 +14,15 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, case, func, literal, select, tuple_
 
 from slipway.model.errors import BadRequest
+from slipway.store.filter_sql import condition
 from slipway.store.filters import Filter, render
-from slipway.store.query import condition
-from slipway.store.resources import RESOURCES, Resource
+from slipway.store.resources import RESOURCES, ListedResource
 
-LARGEST = 10_000
+LARGEST = 10_000  # entries of a page
+LARGEST_TEXT = 8 << 20  # characters of a page that has more than one entry
 BETWEEN = "\n"  # no document has a line break in it: JSON writes them otherwise
 _DIGEST_SIZE = 9
 
@@ -49,6 +50,7 @@ def list_documents(
 ) -> Page:
     """Documents of a table in its order: operations newest first, all others oldest first.
 
+    A page ends after `limit` of them, or earlier where they are large: memory need not hold all that a project keeps.
     Those of one `project`, or of all. No `limit` means no pages. `without` names top-level attributes that the database
     leaves out.
     """
@@ -63,22 +65,24 @@ def list_documents(
             rows = rows.where(fits)
         if marker is not None:
             rows = rows.where(_after(resource, _read(marker, purpose)))
-        query = _put_together(rows, connection.dialect.name)
+        query = _put_together(rows, connection.dialect.name, limit is not None)
     else:
         query = _whole_list(*wanted)
     # One more than the page has says whether there is another page.
-    text = connection.scalar(query, {"project": project, "limit": (limit or 0) + 1}) or ""
+    values = {"project": project, "limit": (limit or 0) + 1, "largest": LARGEST_TEXT}
+    text, count = connection.execute(query, values).one()
     items = text.split(BETWEEN) if text else []
-    if limit is None or len(items) <= limit:
-        return Page(text, items)
-    text = text[: -len(items.pop()) - len(BETWEEN)]
+    if limit is None or len(items) == count <= limit:
+        return Page(text or "", items)
+    if len(items) > limit:
+        text = text[: -len(items.pop()) - len(BETWEEN)]
     return Page(text, items, _write(*_place_of(connection, resource, items[-1]), purpose))
 
 
 @lru_cache
 def _whole_list(name: str, dialect: str, without: tuple[str, ...], in_project: bool, paged: bool) -> Select[Any]:
-    """Kept: to build the statement takes longer than to run it."""
-    return _put_together(_rows(name, dialect, without, in_project, paged), dialect)
+    """Cached: to build the statement takes longer than to run it."""
+    return _put_together(_rows(name, dialect, without, in_project, paged), dialect, paged)
 
 
 def _rows(name: str, dialect: str, without: tuple[str, ...], in_project: bool, paged: bool) -> Select[Any]:
@@ -92,23 +96,31 @@ def _rows(name: str, dialect: str, without: tuple[str, ...], in_project: bool, p
     return rows.limit(bindparam("limit")) if paged else rows
 
 
-def _put_together(rows: Select[Any], dialect: str) -> Select[Any]:
-    """All documents as one text: a thousand rows would cost Python a thousand turns."""
-    inner = rows.subquery()
+def _put_together(rows: Select[Any], dialect: str, paged: bool) -> Select[Any]:
+    """All documents as one text, for a thousand rows would cost Python a thousand turns; and how many rows there are.
+
+    Of a page that grows too large the rest is counted only.
+    """
     joined = func.group_concat if dialect == "sqlite" else func.string_agg
-    return select(joined(inner.c.document, BETWEEN))
+    inner = rows.subquery()
+    shown: ColumnElement[Any] = inner.c.document
+    if paged:
+        before = func.sum(func.length(shown)).over(rows=(None, 0)) - func.length(shown)
+        measured = select(shown, before.label("before")).subquery()
+        shown = case((measured.c.before < bindparam("largest"), measured.c.document))
+    return select(joined(shown, BETWEEN), func.count())
 
 
-def _key(resource: Resource) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
+def _key(resource: ListedResource) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
     return resource.moment, resource.table.c.id
 
 
-def _after(resource: Resource, place: tuple[float, str]) -> ColumnElement[bool]:
+def _after(resource: ListedResource, place: tuple[float, str]) -> ColumnElement[bool]:
     here, last = tuple_(*_key(resource)), tuple_(*(literal(value) for value in place))
     return here < last if resource.newest_first else here > last
 
 
-def _place_of(connection: Connection, resource: Resource, document: str) -> tuple[float, str]:
+def _place_of(connection: Connection, resource: ListedResource, document: str) -> tuple[float, str]:
     row_id = msgspec.json.decode(document, type=_Identified).id
     moment: float = connection.execute(select(resource.moment).where(resource.table.c.id == row_id)).scalar_one()
     return moment, row_id

@@ -20,7 +20,7 @@ from slipway.store.tables import instances, operations, packages, subscriptions,
 USAGE_STATE: ColumnElement[str] = case((IN_USE, UsageState.IN_USE.value), else_=UsageState.NOT_IN_USE.value)
 
 
-class Resource(msgspec.Struct, frozen=True):
+class ListedResource(msgspec.Struct, frozen=True):
     """`columns` holds attributes that don't have to be looked up in the document; date-times are seconds there."""
 
     table: Table
@@ -34,7 +34,7 @@ class Resource(msgspec.Struct, frozen=True):
         return attributes_of(self.kind)
 
     def document(self, dialect: str, without: tuple[str, ...] = ()) -> ColumnElement[str]:
-        """The document as JSON text, less some of its top-level attributes: nobody in Python looks into it."""
+        """The document as JSON text, less some of its top-level attributes: it is not decoded."""
         if without and without == getattr(self.kind, "details", None):
             return cast(self.table.c.summary, Text)
         doc = self.table.c.doc
@@ -55,7 +55,7 @@ class Resource(msgspec.Struct, frozen=True):
 RESOURCES = {
     resource.table.name: resource
     for resource in (
-        Resource(
+        ListedResource(
             instances, VnfInstance, instances.c.created_at, False,
             {
                 "id": instances.c.id,
@@ -64,7 +64,7 @@ RESOURCES = {
                 "instantiationState": instances.c.state,
             },
         ),
-        Resource(
+        ListedResource(
             operations, Operation, operations.c.started_at, True,
             {
                 "id": operations.c.id,
@@ -74,7 +74,7 @@ RESOURCES = {
                 "startTime": operations.c.started_at,
             },
         ),
-        Resource(
+        ListedResource(
             packages, VnfPackage, packages.c.created_at, False,
             {
                 "id": packages.c.id,
@@ -83,7 +83,7 @@ RESOURCES = {
                 "createdAt": packages.c.created_at,
             },
         ),
-        Resource(
+        ListedResource(
             subscriptions, Subscription, subscriptions.c.created_at, False,
             {
                 "id": subscriptions.c.id,
@@ -91,7 +91,7 @@ RESOURCES = {
                 "createdAt": subscriptions.c.created_at,
             },
         ),
-        Resource(
+        ListedResource(
             vims, Vim, vims.c.created_at, False,
             {
                 "id": vims.c.id,
@@ -102,3 +102,9 @@ RESOURCES = {
         ),
     )
 }  # fmt: skip
+
+
+def summary(document: VnfInstance | Operation) -> str:
+    """What a list shows of a document, kept beside it as text, so that a list takes no document apart."""
+    whole = msgspec.to_builtins(document)
+    return msgspec.json.encode({name: value for name, value in whole.items() if name not in document.details}).decode()

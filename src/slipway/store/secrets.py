@@ -32,7 +32,7 @@ class Vault:
     def __repr__(self) -> str:
         return f"Vault({str(self._keys.path)!r})"
 
-    def hide(self, connection: Connection, owner: str, document: Any, names: Iterable[str] = ()) -> Any:
+    def encrypt_secrets(self, connection: Connection, owner: str, document: Any, names: Iterable[str] = ()) -> Any:
         """The document with references where secrets were (model/secrets.py); the values become rows of `owner`."""
         values: dict[str, Any] = {}
 
@@ -54,7 +54,7 @@ class Vault:
             )
         return hidden
 
-    def reveal(self, connection: Connection, owners: Collection[str], document: Any) -> Any:
+    def decrypt_secrets(self, connection: Connection, owners: Collection[str], document: Any) -> Any:
         """The document with values where references were. Only secrets of `owners` are opened."""
         wanted = sorted(set(find_references(document)))
         if not wanted:
@@ -128,11 +128,11 @@ def _encoded(value: Any) -> bytes:
 
 
 def _exclude_rotation(connection: Connection) -> None:
-    """From here to the end of the transaction no key is dropped: take the lock of a writer before choosing a key."""
+    """Lock out key rotation until the transaction ends; to be called before a key is chosen."""
     connection.execute(secrets.delete().where(false()))
 
 
 def _exclude_writers(connection: Connection) -> None:
-    """Wait for all who are writing secrets, and let nobody begin. SQLite has one writer at a time anyway."""
+    """Lock out all who write secrets until the transaction ends. SQLite has one writer at a time anyway."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("LOCK TABLE secrets IN SHARE ROW EXCLUSIVE MODE"))

@@ -9,19 +9,21 @@ from sqlalchemy import Connection, Row, bindparam, delete, insert, select, updat
 from slipway.model.journal import StepRecord, StepState
 from slipway.model.operation import ENDED
 from slipway.model.plan import Plan
+from slipway.store.column_types import without_zero
 from slipway.store.tables import operations, steps
 
+_WRITTEN = ("state", "attempt", "started_at", "ended_at", "error", "outcome", "progress")  # while it runs
 _UPDATE = (
     update(steps)
     .where(steps.c.operation_id == bindparam("of"), steps.c.position == bindparam("at"))
-    .values({name: bindparam(name) for name in ("state", "attempt", "started_at", "ended_at", "error", "outcome")})
+    .values({name: bindparam(name) for name in _WRITTEN})
 )
 _SELECT = select(*(column for column in steps.c if column.name != "operation_id")).order_by(steps.c.position)
 _JOURNAL = _SELECT.where(steps.c.operation_id == bindparam("of"))
 
 
 def write_plan(connection: Connection, operation_id: str, plan: Plan) -> list[StepRecord]:
-    """Store a plan, in place of any half-accepted one, and answer its journal: all waiting."""
+    """Store a plan, in place of an earlier one, and return its journal, in which all steps are waiting."""
     connection.execute(delete(steps).where(steps.c.operation_id == operation_id))
     records = [
         StepRecord(
@@ -47,7 +49,7 @@ def journal(connection: Connection, operation_id: str) -> list[StepRecord]:
 
 
 def note(connection: Connection, operation_id: str, record: StepRecord) -> None:
-    """Write how a step stands."""
+    """Write the present state of a step."""
     connection.execute(
         _UPDATE,
         {
@@ -57,23 +59,24 @@ def note(connection: Connection, operation_id: str, record: StepRecord) -> None:
             "attempt": record.attempt,
             "started_at": record.started_at,
             "ended_at": record.ended_at,
-            "error": record.error,
+            "error": None if record.error is None else without_zero(record.error),
             "outcome": record.outcome,
+            "progress": record.progress,
         },
     )
 
 
 def wait_again(connection: Connection, operation_id: str) -> None:
-    """For a retry: all that is not done is to be done."""
+    """For a retry: all steps that are not done are waiting again."""
     connection.execute(
         update(steps)
         .where(steps.c.operation_id == operation_id, steps.c.state != StepState.DONE.value)
-        .values(state=StepState.WAITING.value, error=None, started_at=None, ended_at=None, outcome=None)
+        .values(state=StepState.WAITING.value, error=None, started_at=None, ended_at=None, outcome=None, progress=None)
     )
 
 
 def prune(connection: Connection, ended_before: float) -> int:
-    """Forget the journals of operations that began before then and have ended; how many rows went."""
+    """Delete the journals of ended operations that began before then. Returns the number of rows."""
     old = select(operations.c.id).where(
         operations.c.started_at < ended_before, operations.c.state.in_([state.value for state in ENDED])
     )
@@ -98,6 +101,7 @@ def _row(operation_id: str, record: StepRecord) -> dict[str, Any]:
         "ended_at": record.ended_at,
         "error": record.error,
         "outcome": record.outcome,
+        "progress": record.progress,
     }
 
 

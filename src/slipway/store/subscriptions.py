@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select, update
 
 from slipway.model.clock import utcnow
 from slipway.model.errors import NotFound
 from slipway.model.subscription import Interface, Subscription
-from slipway.store.columns import database_now
+from slipway.store.column_types import database_now
 from slipway.store.tables import notifications, subscriptions
 
 _PENDING = select(func.count()).where(notifications.c.subscription_id == subscriptions.c.id).scalar_subquery()
@@ -25,8 +25,8 @@ _DUE = or_(subscriptions.c.retry_at.is_(None), subscriptions.c.retry_at <= datab
 
 
 @dataclass(frozen=True)
-class Waiting:
-    """A notification on its way."""
+class PendingNotification:
+    """A notification that is not delivered yet."""
 
     position: int
     age: float  # seconds
@@ -34,7 +34,7 @@ class Waiting:
 
 
 class Delivery(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """How it goes with a subscriber."""
+    """Statistics of the deliveries to a subscriber."""
 
     pending: int
     delivered: int
@@ -124,12 +124,15 @@ def enqueue(connection: Connection, told: Iterable[tuple[Subscription, dict[str,
 def claim(
     connection: Connection, worker_id: str, lease: float, limit: int, busy: Collection[str]
 ) -> list[Subscription]:
-    """Subscribers that something waits for and nobody delivers to; theirs alone to deliver for `lease` seconds."""
+    """Claim subscribers with pending notifications that no process delivers to, for `lease` seconds.
+
+    Never one of `busy`: its delivery may have released it already and not have ended yet.
+    """
     free = or_(subscriptions.c.lease_until.is_(None), subscriptions.c.lease_until <= database_now())
-    mine = and_(subscriptions.c.worker_id == worker_id, subscriptions.c.id.not_in(busy))
+    mine = subscriptions.c.worker_id == worker_id
     rows = connection.execute(
         select(subscriptions.c.id, subscriptions.c.doc)
-        .where(_WAITS, _DUE, or_(free, mine))
+        .where(_WAITS, _DUE, or_(free, mine), subscriptions.c.id.not_in(busy))
         .order_by(subscriptions.c.created_at)
         .limit(limit)
         .with_for_update(skip_locked=True)
@@ -146,16 +149,21 @@ def any_due(connection: Connection) -> bool:
     return connection.execute(select(subscriptions.c.id).where(_WAITS, _DUE).limit(1)).first() is not None
 
 
-def next_waiting(connection: Connection, subscription_id: str, limit: int) -> list[Waiting]:
+def next_waiting(connection: Connection, subscription_id: str, limit: int) -> list[PendingNotification]:
+    """The oldest notifications of one subscription.
+
+    `between` instead of `==`, and both columns in the order: for `==` PostgreSQL may walk the primary key from its
+    start, through all that waits for others. This order only the index (subscription_id, position) has.
+    """
     rows = connection.execute(
         select(
             notifications.c.position, notifications.c.body, (database_now() - notifications.c.created_at).label("age")
         )
-        .where(notifications.c.subscription_id == subscription_id)
-        .order_by(notifications.c.position)
+        .where(notifications.c.subscription_id.between(subscription_id, subscription_id))
+        .order_by(notifications.c.subscription_id, notifications.c.position)
         .limit(limit)
     )
-    return [Waiting(row.position, row.age, row.body) for row in rows]
+    return [PendingNotification(row.position, row.age, row.body) for row in rows]
 
 
 def arrived(connection: Connection, subscription_id: str, positions: Collection[int], lease: float) -> None:

@@ -28,11 +28,11 @@ from slipway.model.grant import Granting
 from slipway.model.instance import VimConnectionInfo, VnfInstance
 from slipway.model.machine import Outcome
 from slipway.model.operation import HOLDING, RUNNING, Operation, OperationType
-from slipway.model.package import VnfPackage
+from slipway.model.package import PackageWarning, VnfPackage
 from slipway.model.plan import Effect
 from slipway.model.subscription import Subscription
 from slipway.model.vim import Vim
-from slipway.store.columns import Document
+from slipway.store.column_types import JsonDocument
 
 metadata = MetaData(
     naming_convention={
@@ -65,9 +65,9 @@ instances = Table(
     Column("state", String(32), nullable=False),
     Column("version", Integer, nullable=False),
     Column("created_at", Float, nullable=False),
-    Column("doc", Document(VnfInstance), nullable=False),
+    Column("doc", JsonDocument(VnfInstance), nullable=False),
     Column("summary", Text, nullable=False),  # what a list shows of it
-    Column("parameters", Document(dict[str, Any]), nullable=False),
+    Column("parameters", JsonDocument(dict[str, Any]), nullable=False),
     Index(None, "created_at", "id"),
     Index(None, "project", "created_at", "id"),
     Index(None, "state", "created_at", "id"),
@@ -85,13 +85,13 @@ operations = Table(
     Column("operation", String(32), nullable=False),
     Column("state", String(32), nullable=False),
     Column("started_at", Float, nullable=False),
-    Column("doc", Document(Operation), nullable=False),
+    Column("doc", JsonDocument(Operation), nullable=False),
     Column("summary", Text, nullable=False),  # what a list shows of it
-    Column("vim", Document(VimConnectionInfo)),
-    Column("grant", Document(Granting)),  # what an NFVO was asked and what it answered
+    Column("vim", JsonDocument(VimConnectionInfo)),
+    Column("grant", JsonDocument(Granting)),  # what an NFVO was asked and what it answered
     Column("planned", Boolean, nullable=False),
     Column("cancel_mode", String(16)),
-    # Who runs it. Each claim raises the epoch; a write with an old epoch is refused (engine/journal.py).
+    # Who runs it. Each claim raises the epoch; a write with an old epoch is refused (`fence` in store/operations.py).
     Column("worker_id", String(64)),
     Column("epoch", Integer, nullable=False),
     Index(None, "started_at", "id"),
@@ -112,18 +112,19 @@ steps = Table(
     Column("position", Integer, primary_key=True),
     Column("id", Text, nullable=False),
     Column("action", String(128), nullable=False),
-    Column("nodes", Document(tuple[str, ...]), nullable=False),
+    Column("nodes", JsonDocument(tuple[str, ...]), nullable=False),
     Column("timeout", Float),
-    Column("args", Document(dict[str, Any]), nullable=False),
-    Column("after", Document(tuple[str, ...]), nullable=False),
-    Column("effects", Document(tuple[Effect, ...]), nullable=False),
+    Column("args", JsonDocument(dict[str, Any]), nullable=False),
+    Column("after", JsonDocument(tuple[str, ...]), nullable=False),
+    Column("effects", JsonDocument(tuple[Effect, ...]), nullable=False),
     Column("irreversible", Boolean, nullable=False),
     Column("state", String(16), nullable=False),
     Column("attempt", Integer, nullable=False),
     Column("started_at", Float),
     Column("ended_at", Float),
     Column("error", Text),
-    Column("outcome", Document(Outcome)),
+    Column("outcome", JsonDocument(Outcome, lenient=True)),  # so that every operation can be ended
+    Column("progress", Text),
 )
 
 workers = Table(
@@ -142,7 +143,7 @@ vims = Table(
     Column("vim_type", String(64), nullable=False),
     Column("is_default", Boolean, nullable=False),
     Column("created_at", Float, nullable=False),
-    Column("doc", Document(Vim), nullable=False),
+    Column("doc", JsonDocument(Vim), nullable=False),
     UniqueConstraint("project", "name"),
     Index("uq_vims_one_default", "project", unique=True, sqlite_where=text("is_default"),
           postgresql_where=text("is_default")),
@@ -155,8 +156,9 @@ packages = Table(
     Column("project", String(PROJECT), nullable=False),
     Column("vnfd_id", String(255)),
     Column("created_at", Float, nullable=False),
-    Column("doc", Document(VnfPackage), nullable=False),
-    Column("descriptor", Document(Descriptor)),
+    Column("doc", JsonDocument(VnfPackage), nullable=False),
+    Column("descriptor", JsonDocument(Descriptor)),
+    Column("warnings", JsonDocument(tuple[PackageWarning, ...])),
     UniqueConstraint("project", "vnfd_id"),
     Index(None, "created_at", "id"),
 )
@@ -179,7 +181,7 @@ tokens = Table(
     Column("name", String(255), nullable=False),
     Column("role", String(16), nullable=False),
     Column("project", String(PROJECT)),  # none: all of them
-    Column("digest", String(64), nullable=False, unique=True),  # of the token, which nobody can read again
+    Column("digest", String(64), nullable=False, unique=True),  # of the token, which can't be read again
     Column("created_at", Float, nullable=False),
 )
 
@@ -190,7 +192,7 @@ subscriptions = Table(
     Column("project", String(PROJECT), nullable=False),
     Column("interface", String(16), nullable=False),  # what it is about, and in which version: model/subscription.py
     Column("created_at", Float, nullable=False),
-    Column("doc", Document(Subscription), nullable=False),
+    Column("doc", JsonDocument(Subscription), nullable=False),
     # Whose turn it is to deliver, and until when: one worker at a time, so that order holds.
     Column("worker_id", String(64)),
     Column("lease_until", Float),

@@ -36,7 +36,7 @@ def get(connection: Connection, vim_id: str, project: str | None = None) -> Vim:
 
 
 def get_by_name(connection: Connection, name_or_id: str, project: str | None = None) -> Vim:
-    """Of a project, or of any. By id first, so that nobody can take over a VIM by naming another one after its id."""
+    """Of a project, or of any. By id first, so that a VIM can't be taken over by naming another one after its id."""
     either = _within(project, select(vims.c.doc).where((vims.c.id == name_or_id) | (vims.c.name == name_or_id)))
     found: list[Vim] = list(connection.scalars(either.order_by((vims.c.id == name_or_id).desc()).limit(2)))
     if len(found) > 1 and found[0].id != name_or_id:
@@ -58,7 +58,7 @@ def count(connection: Connection, project: str) -> int:
 
 
 def hold(connection: Connection, vim_id: str) -> None:
-    """Nobody changes or removes the VIM until the transaction ends; NotFound when somebody just did."""
+    """Lock the VIM until the transaction ends; NotFound when it was just removed."""
     if connection.execute(_HELD, {"wanted": vim_id}).first() is None:
         raise NotFound(f"There is no VIM {vim_id}.")
 
@@ -106,7 +106,7 @@ def _within(project: str | None, query: Select[Any]) -> Select[Any]:
 
 
 def _make_way(connection: Connection, vim: Vim) -> None:
-    """A new default ends the old one's time."""
+    """The former default VIM of the project is one no longer."""
     if not vim.is_default:
         return
     others = select(vims.c.doc).where(vims.c.is_default, vims.c.project == vim.project, vims.c.id != vim.id)

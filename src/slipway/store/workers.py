@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from slipway.store.columns import database_now
+from slipway.store.column_types import database_now
 from slipway.store.tables import workers
 
 
-def beat(connection: Connection, worker_id: str, lease: float) -> bool:
+def renew_lease(connection: Connection, worker_id: str, lease: float) -> bool:
     """Renew the lease. False when it had ended: then others may have taken what this worker ran."""
     renewed = connection.execute(
         update(workers)
@@ -17,12 +17,12 @@ def beat(connection: Connection, worker_id: str, lease: float) -> bool:
     ).rowcount
     if renewed:
         return True
-    leave(connection, worker_id)
+    release_lease(connection, worker_id)
     connection.execute(insert(workers).values(id=worker_id, lease_until=database_now() + lease))
     return False
 
 
-def leave(connection: Connection, worker_id: str) -> None:
+def release_lease(connection: Connection, worker_id: str) -> None:
     connection.execute(delete(workers).where(workers.c.id == worker_id))
 
 

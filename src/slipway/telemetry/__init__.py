@@ -1,1 +1,1 @@
-"""What Slipway tells about itself while it works: numbers, log lines, traces."""
+"""Metrics, log and traces."""

@@ -1,7 +1,7 @@
 """OpenTelemetry: a span for what one process does of an operation, and below it one for each step.
 
 An operation's trace has the operation's id, so that it is found by it, and so that the parts of several processes, of a
-retry or a rollback come together. Imported only when traces are wanted; the packages are the extra `slipway[traces]`.
+retry or a rollback come together. Imported only when traces are configured; its packages are the extra `traces`.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from slipway import __version__
 from slipway.model.journal import StepRecord
 from slipway.model.operation import Operation, State
-from slipway.telemetry.course import CALLER
-from slipway.telemetry.watching import OUTCOMES, Tell, outcome_of
+from slipway.telemetry.logs import TRACEPARENT
+from slipway.telemetry.telemetry import OUTCOMES, ReportStep, outcome_of
 
 SEND_SECONDS = 5.0  # for one batch, with its retries
-LAST_WORDS_SECONDS = 3.0  # at the end of the process
-ASKED_AT_MOST = 1000
+SHUTDOWN_SECONDS = 3.0  # at the end of the process
+MOST_REQUESTS = 1000
 
-_BROKE = frozenset({State.FAILED_TEMP, State.FAILED})
+_FAILED = frozenset({State.FAILED_TEMP, State.FAILED})
 _first: ContextVar[UUID | None] = ContextVar("operation whose trace begins", default=None)
 
 
@@ -50,8 +50,8 @@ class Traces:
     def entered(self, operation: Operation) -> None:
         span = trace.get_current_span()
         if span.is_recording():
-            _tell_state(span, operation)
-        elif caller := CALLER.get():
+            _set_state(span, operation)
+        elif caller := TRACEPARENT.get():
             self._ask(operation, caller)
 
     def _ask(self, operation: Operation, caller: str) -> None:
@@ -64,7 +64,7 @@ class Traces:
         span = self._tracer.start_span(name, context, trace.SpanKind.PRODUCER, _about(operation), links)
         span.end()
         self._asked[operation.id] = span.get_span_context()
-        while len(self._asked) > ASKED_AT_MOST:
+        while len(self._asked) > MOST_REQUESTS:
             self._asked.popitem(last=False)
 
     @contextmanager
@@ -87,7 +87,7 @@ class Traces:
             yield
 
     @contextmanager
-    def step(self, operation: Operation, record: StepRecord) -> Iterator[Tell]:
+    def step(self, operation: Operation, record: StepRecord) -> Iterator[ReportStep]:
         attributes: dict[str, str | Sequence[str]] = {
             **_about(operation),
             "slipway.step.id": record.id,
@@ -97,25 +97,25 @@ class Traces:
         span = self._tracer.start_span(record.action, attributes=attributes)
         latest = record
 
-        def tell(told: StepRecord) -> None:
+        def report(attempt: StepRecord) -> None:
             nonlocal latest
-            latest = told
-            if told.state not in OUTCOMES:
-                span.add_event("retry", {"slipway.attempt": told.attempt, "slipway.error": told.error or ""})
+            latest = attempt
+            if attempt.state not in OUTCOMES:
+                span.add_event("retry", {"slipway.attempt": attempt.attempt, "slipway.error": attempt.error or ""})
 
         try:
             with trace.use_span(span, record_exception=False, set_status_on_exception=False):
-                yield tell
+                yield report
         finally:
-            _tell_end(span, latest)
+            _set_outcome(span, latest)
             span.end()
 
     def close(self) -> None:
-        """Send what is left. A collector that does not answer is not waited for any longer than this."""
-        enough = threading.Timer(LAST_WORDS_SECONDS, self._exporter.shutdown)
-        enough.start()
+        """Send the spans that are left, within SHUTDOWN_SECONDS."""
+        timer = threading.Timer(SHUTDOWN_SECONDS, self._exporter.shutdown)
+        timer.start()
         self._provider.shutdown()
-        enough.cancel()
+        timer.cancel()
 
 
 class _Ids(RandomIdGenerator):
@@ -147,13 +147,13 @@ def _about(operation: Operation) -> dict[str, str]:
     }
 
 
-def _tell_state(span: Span, operation: Operation) -> None:
+def _set_state(span: Span, operation: Operation) -> None:
     span.set_attribute("slipway.operation.state", operation.operation_state.value)
-    if operation.operation_state in _BROKE or operation.error:
+    if operation.operation_state in _FAILED or operation.error:
         span.set_status(Status(StatusCode.ERROR, operation.error.detail if operation.error else None))
 
 
-def _tell_end(span: Span, record: StepRecord) -> None:
+def _set_outcome(span: Span, record: StepRecord) -> None:
     outcome = outcome_of(record)
     span.set_attributes({"slipway.attempt": record.attempt, "slipway.outcome": outcome})
     if record.error and record.state in OUTCOMES:

@@ -15,11 +15,15 @@ def pseudo_cidr(network: str) -> str:
     return f"10.{sha256(network.encode()).digest()[0]}.0.0/16"
 
 
-def checked_cidr(cidr: str) -> str:
+def checked_cidr(cidr: str, network: str) -> str:
     try:
         return str(ip_network(cidr, strict=False))
     except ValueError as error:
-        raise VimError(f"The range {cidr!r} is none: {error}.", VimFault.PERMANENT) from None
+        raise VimError(
+            f"Network {network}: {cidr!r} is not a CIDR range: {error}.",
+            VimFault.PERMANENT,
+            cure="correct the cidr of the virtual link in the VNFD, for example 10.10.0.0/24.",
+        ) from None
 
 
 def candidates(cidr: str, port: str) -> Iterator[str]:
@@ -38,17 +42,21 @@ def candidates(cidr: str, port: str) -> Iterator[str]:
         yield str(type(network.network_address)(number))
 
 
-def fixed(address: str, cidr: str | None) -> str:
+def fixed(address: str, cidr: str | None, port: str) -> str:
     """An address asked for, in its usual spelling; refused outside the range, where the range is known."""
     try:
         value = ip_address(address)
     except ValueError as error:
-        raise VimError(f"The address {address!r} is none: {error}.", VimFault.PERMANENT) from None
+        raise VimError(
+            f"Port {port}: {address!r} is not an IP address: {error}.",
+            VimFault.PERMANENT,
+            cure="correct fixedAddresses of its connection point in extVirtualLinks.",
+        ) from None
     if cidr is not None and value not in ip_network(cidr):
         raise VimError(
-            f"The address {address} is outside the network's range {cidr}.",
+            f"Port {port}: the address {address} is outside the range {cidr} of its network.",
             VimFault.PERMANENT,
-            cure="ask for one inside.",
+            cure=f"ask for an address in {cidr}.",
         )
     return str(value)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slipway.model.errors import BadRequest
-from slipway.outside.tls import RefusedPem, check_pem
+from slipway.outgoing.tls import RefusedPem, check_pem
 
 CA = "ssl_ca_cert"
 SKIP_ALL = "skipCertificateVerification"
@@ -18,7 +18,7 @@ _BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CER
 
 
 def authorities(interface_info: Mapping[str, Any]) -> str | None:
-    """The CA given with a VIM as clean PEM; None when there is none. BadRequest when it is no certificate."""
+    """The CA given with a VIM as clean PEM; None when there is none. BadRequest when it is not a certificate."""
     given = interface_info.get(CA)
     if given is None or given == "":
         return None

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import socketserver
 import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,6 +19,17 @@ from tests.functional.readme import ROOT
 
 INSTALL = ROOT / "lab" / "tackerclient" / "install"
 WARM = Path(__file__).with_name("warm.py")
+ASKING = """#!{python} -SE
+import json, os, socket, sys
+asked = {{"arguments": sys.argv[1:], "environment": dict(os.environ), "directory": os.getcwd()}}
+with socket.socket(socket.AF_UNIX) as connection:
+    connection.connect({address!r})
+    connection.sendall(json.dumps(asked).encode() + b"\\n")
+    code, out, err = json.load(connection.makefile())
+sys.stdout.write(out)
+sys.stderr.write(err)
+sys.exit(code)
+"""
 OURS = ("vim_", "vnf_package_", "vnflcm_")  # the plugin's other commands are for alarms and measurements
 
 
@@ -36,7 +50,7 @@ def commands(program: Path) -> set[str]:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Result:
     code: int
     out: str
     err: str
@@ -48,7 +62,7 @@ class Warm:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
-    def run(self, arguments: list[str], environment: dict[str, str], directory: Path) -> Answer:
+    def run(self, arguments: list[str], environment: dict[str, str], directory: Path) -> Result:
         out, err = directory / "stdout", directory / "stderr"
         for file in (out, err):
             file.write_text("")
@@ -58,7 +72,7 @@ class Warm:
         self._process.stdin.write(json.dumps({**asked, "out": str(out), "err": str(err)}) + "\n")
         self._process.stdin.flush()
         code = self._process.stdout.readline()
-        return Answer(int(code), out.read_text(), err.read_text())
+        return Result(int(code), out.read_text(), err.read_text())
 
 
 @contextmanager
@@ -68,6 +82,29 @@ def warm(program: Path) -> Iterator[Warm]:
         yield Warm(process)
         assert process.stdin is not None
         process.stdin.close()
+
+
+@contextmanager
+def command(client: Warm, directory: Path) -> Iterator[Path]:
+    """A program `openstack` in this directory that has the client run what it is asked, where it is asked."""
+    program, address = directory / "openstack", str(directory / "socket")
+    program.write_text(ASKING.format(python=sys.executable, address=address))
+    program.chmod(0o755)
+
+    class Asked(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            asked = json.loads(self.rfile.readline())
+            result = client.run(asked["arguments"], asked["environment"], Path(asked["directory"]))
+            self.wfile.write(json.dumps([result.code, result.out, result.err]).encode())
+
+    with socketserver.UnixStreamServer(address, Asked) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            yield program
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @dataclass(frozen=True)
@@ -81,7 +118,7 @@ class Stock:
     def version(self, major: str) -> Stock:
         return replace(self, login={**self.login, "OS_TACKER_API_VERSION": major})
 
-    def run(self, command: str, *args: str, code: int = 0) -> Answer:
+    def run(self, command: str, *args: str, code: int = 0) -> Result:
         plain = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
         answer = self.client.run([*command.split(), *args], {**plain, **self.login}, self.directory)
         assert answer.code == code, f"{command} {args}: {answer}"

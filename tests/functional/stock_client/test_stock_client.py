@@ -17,7 +17,7 @@ from tests.databases import setting
 from tests.functional.processes import running
 from tests.functional.readme import ROOT, block_after
 from tests.functional.rig import SAMPLE
-from tests.functional.stock_client.stock_program import Stock, Warm, commands, with_token
+from tests.functional.stock_client.stock_program import Stock, Warm, command, commands, with_token
 from tests.functional.stock_client.stock_world import VNFD, Slipway
 from tests.unit.vim.keystone_standin import SERVICES, a_keystone
 
@@ -70,16 +70,17 @@ def test_a_user_of_keystone(client: Warm, tmp_path: Path, database_url: URL) -> 
             assert "is deleted" in stock.says("vnflcm terminate", vnf, "--termination-type", "FORCEFUL", "--D")
 
 
-def test_the_commands_of_the_readme_work(program: Path, tmp_path: Path) -> None:
+def test_the_commands_of_the_readme_work(client: Warm, tmp_path: Path) -> None:
     """In one shell, as they are typed: the next one when the one before has had its effect."""
     typed = [line.removeprefix("$ ") for line in block_after("tacker")]
     assert typed[0] == "slipway serve &"
     data = tmp_path / ".local" / "share" / "slipway"
     (tmp_path / "samples").symlink_to(ROOT / "samples")
     plain = {name: value for name, value in os.environ.items() if not re.match("OS_|SLIPWAY_|XDG_", name)}
-    path = f"{program.parent}:{Path(sys.executable).parent}:{plain['PATH']}"
-    with running("serve", data) as server, server.client() as client:
-        url = str(client.base_url).rstrip("/")
+    (tmp_path / "bin").mkdir()
+    with running("serve", data) as server, server.client() as own, command(client, tmp_path / "bin") as program:
+        path = f"{program.parent}:{Path(sys.executable).parent}:{plain['PATH']}"
+        url = str(own.base_url).rstrip("/")
         shell = subprocess.Popen(
             ["sh", "-e"],
             stdin=subprocess.PIPE,
@@ -99,8 +100,8 @@ def test_the_commands_of_the_readme_work(program: Path, tmp_path: Path) -> None:
                 while (said := shell.stdout.readline()) != "done\n":
                     printed += said
                     assert said, f"{line}\n{printed}"
-                Slipway(client).at_rest()
+                Slipway(own).at_rest()
             shell.stdin.close()
-        assert Slipway(client).get("/vnflcm/v2/vnf_instances") == []
+        assert Slipway(own).get("/vnflcm/v2/vnf_instances") == []
     assert "INSTANTIATE" in printed
     assert "is deleted successfully" in printed

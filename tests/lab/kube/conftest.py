@@ -10,8 +10,8 @@ import pytest
 from slipway.kube import paths
 from slipway.kube.api import Api
 from slipway.kube.credentials import Credentials, from_kubeconfig
-from slipway.kube.failure import KubeError
-from slipway.kube.waiting import Look, until
+from slipway.kube.errors import KubeError
+from slipway.waiting import Observation, wait_for
 from tests.lab.kube.control_plane import shared_control_plane
 from tests.lab.kube.fake_kubelet import FakeNode, fake_node
 
@@ -41,14 +41,14 @@ async def namespace(api: Api) -> AsyncIterator[str]:
     name = f"test-{uuid4().hex[:8]}"
     await api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
-    async def look() -> Look:
+    async def look() -> Observation:
         try:
             await api.get(paths.namespaced("/api/v1", name, "serviceaccounts", "default"))
         except KubeError as error:
-            return Look(False, error.detail)
-        return Look(True, "")
+            return Observation(False, error.detail)
+        return Observation(True, "")
 
-    await until(look, f"namespace {name} can be used", 30)
+    await wait_for(look, f"namespace {name} to be usable", 30)
     yield name
     await api.delete(f"/api/v1/namespaces/{name}")
 

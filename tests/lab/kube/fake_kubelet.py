@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 from slipway.kube import paths
-from slipway.kube.failure import KubeError
-from slipway.kube.seam import KubeApi, Object
-from slipway.kube.together import together
+from slipway.kube.drain import gather_or_cancel
+from slipway.kube.errors import KubeError
+from slipway.kube.interface import KubeApi, Object
 
 INTERVAL = 0.2  # seconds
 HEARTBEAT = 10.0
@@ -40,7 +40,7 @@ class FakeNode:
     async def tend(self) -> None:
         """One look at all pods of the node."""
         pods = await self.api.list(paths.PODS, fieldSelector=f"spec.nodeName={self.name}")
-        await together(self._tend(pod) for pod in pods)
+        await gather_or_cancel(self._tend(pod) for pod in pods)
 
     async def run(self) -> None:
         beat = 0.0
@@ -101,7 +101,7 @@ async def _clear(node: FakeNode) -> None:
     """Without a machine nobody would end what is left."""
     left = await node.api.list(paths.PODS, fieldSelector=f"spec.nodeName={node.name}")
     await node.api.delete(paths.node(node.name))
-    await together(
+    await gather_or_cancel(
         node.api.delete(paths.pod(pod["metadata"]["namespace"], pod["metadata"]["name"]), grace=0) for pod in left
     )
 

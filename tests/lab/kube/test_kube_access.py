@@ -13,9 +13,9 @@ from slipway.kube.account import NAME, ensure_account, remove_account, request_t
 from slipway.kube.api import Api
 from slipway.kube.bootstrap import make_token, remove_token
 from slipway.kube.credentials import Credentials
-from slipway.kube.failure import KubeError
-from slipway.kube.seam import Object
-from slipway.kube.waiting import Look, until
+from slipway.kube.errors import KubeError
+from slipway.kube.interface import Object
+from slipway.waiting import Observation, wait_for
 
 pytestmark = pytest.mark.journey
 
@@ -34,14 +34,14 @@ async def test_a_bootstrap_token_lets_a_machine_in_until_it_is_removed(api: Api,
     token = await make_token(api, timedelta(hours=2))
     assert re.fullmatch(r"[a-z0-9]{6}\.[a-z0-9]{16}", token)
 
-    async def known() -> Look:
+    async def known() -> Observation:
         try:
             user = await who_is(administrator, token)
         except KubeError as error:
-            return Look(False, error.detail)
-        return Look(True, str(user))
+            return Observation(False, error.detail)
+        return Observation(True, str(user))
 
-    await until(known, "the token is known", 20)
+    await wait_for(known, "the token to be known", 20)
     user = await who_is(administrator, token)
     assert user["username"] == f"system:bootstrap:{token[:6]}"
     assert "system:bootstrappers:kubeadm:default-node-token" in user["groups"]
@@ -49,7 +49,7 @@ async def test_a_bootstrap_token_lets_a_machine_in_until_it_is_removed(api: Api,
     removed = await make_token(api, timedelta(hours=2))
     for one in (token, removed, removed):
         await remove_token(api, one)
-    await until(lambda: refused(administrator, removed), "the token is refused", 30)
+    await wait_for(lambda: refused(administrator, removed), "the token to be refused", 30)
 
 
 async def test_a_bootstrap_token_is_made_as_kubeadm_makes_it(api: Api) -> None:
@@ -73,15 +73,15 @@ async def test_an_account_whose_tokens_work_end_in_time_and_go_with_it(api: Api,
 
     await remove_account(api)
     await remove_account(api)
-    await until(lambda: refused(administrator, unused.value), "the token is refused", 30)
+    await wait_for(lambda: refused(administrator, unused.value), "the token to be refused", 30)
     with pytest.raises(KubeError, match="not found"):
         await request_token(api, timedelta(hours=1))
 
 
-async def refused(administrator: Credentials, token: str) -> Look:
+async def refused(administrator: Credentials, token: str) -> Observation:
     """For a token that was not shown before: one that was, an API server remembers for ten seconds."""
     try:
         user = await who_is(administrator, token)
     except KubeError as error:
-        return Look(error.status == 401, error.detail)
-    return Look(False, f"it is {user['username']}")
+        return Observation(error.status == 401, error.detail)
+    return Observation(False, f"it is {user['username']}")

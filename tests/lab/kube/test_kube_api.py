@@ -15,12 +15,13 @@ import pytest
 from slipway.kube import paths
 from slipway.kube.api import Api
 from slipway.kube.credentials import Credentials
-from slipway.kube.failure import KubeError
-from slipway.kube.seam import Object
-from slipway.kube.together import together
-from slipway.kube.waiting import definition_established
+from slipway.kube.drain import gather_or_cancel
+from slipway.kube.errors import KubeError
+from slipway.kube.interface import Object
+from slipway.kube.pods import condition
+from slipway.waiting import Observation, wait_for
 from tests.functional.remote_proxy import proxy_to
-from tests.functional.remote_sshd import hands_on, running_sshd
+from tests.functional.remote_sshd import running_sshd, ssh_host_on
 
 pytestmark = pytest.mark.journey
 
@@ -97,10 +98,16 @@ async def test_a_kind_that_was_just_defined_can_be_applied(api: Api, namespace: 
         },
     }
     await api.apply(definition)
-    await definition_established(api, f"{plural}.{group}", 30)
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.{group}"
+
+    async def established() -> Observation:
+        found = condition(await api.get(path), "Established")
+        return Observation(found.get("status") == "True", str(found))
+
+    await wait_for(established, "the definition to be established", 30)
     await _discovered(api, manifest)
     assert (await api.get(paths.namespaced(f"/apis/{group}/v1", namespace, plural, "one")))["spec"]["masts"] == 3
-    await api.delete(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.{group}")
+    await api.delete(path)
 
 
 async def _discovered(api: Api, manifest: Object) -> None:
@@ -255,7 +262,7 @@ async def test_a_cut_connection_is_temporary_and_the_next_call_connects_anew(adm
 
 async def test_cancelled_calls_do_not_use_up_the_connections(administrator: Credentials) -> None:
     async def broken_off(moment: float) -> None:
-        calls = together(api.list("/api/v1/namespaces") for _ in range(20))
+        calls = gather_or_cancel(api.list("/api/v1/namespaces") for _ in range(20))
         calling = asyncio.create_task(calls)
         await asyncio.wait([calling], timeout=moment)
         calling.cancel()
@@ -264,7 +271,7 @@ async def test_cancelled_calls_do_not_use_up_the_connections(administrator: Cred
     async with Api(administrator, timeout=10) as api:
         for number in range(20):
             await broken_off(0.01 * (number % 5))
-        assert await together(api.text("/readyz") for _ in range(20)) == ["ok"] * 20
+        assert await gather_or_cancel(api.text("/readyz") for _ in range(20)) == ["ok"] * 20
 
 
 async def test_an_answer_without_end_is_cut_off(api: Api, namespace: str, administrator: Credentials) -> None:
@@ -278,7 +285,7 @@ async def test_through_an_ssh_forward_the_certificate_is_checked_as_ever(
 ) -> None:
     far = replace(administrator, server="https://kubernetes.default:6443")  # nobody knows that name here
     with running_sshd(tmp_path / "sshd") as sshd:
-        async with hands_on(sshd.target()) as hands, hands.forwarded("127.0.0.1", port_of(administrator)) as socket:
+        async with ssh_host_on(sshd.target()) as host, host.forwarded("127.0.0.1", port_of(administrator)) as socket:
             async with Api(far, socket=socket) as api:
                 found = await asyncio.gather(*(api.list("/api/v1/namespaces") for _ in range(40)))
                 assert all(found)

@@ -9,15 +9,17 @@ import pytest
 
 from slipway.kube import paths
 from slipway.kube.api import Api
-from slipway.kube.drain import Policy, cordon, drain, node_is_ready, uncordon
-from slipway.kube.waiting import Look, deployment_available, until
+from slipway.kube.drain import DrainPolicy, drain
+from slipway.kube.nodes import cordon, node_is_ready, uncordon
+from slipway.kube.waiting import wait_for_deployment
 from slipway.model.errors import StepError
+from slipway.waiting import Observation, wait_for
 from tests.lab.kube.fake_kubelet import FakeNode, fake_node, finish
 from tests.lab.kube.workloads import Workloads
 
 pytestmark = pytest.mark.journey
 
-PATIENT, SHORT = Policy(timeout=30), Policy(timeout=1)
+PATIENT, SHORT = DrainPolicy(timeout=30), DrainPolicy(timeout=1)
 NOBODY = {"app": "free"}  # no budget is for it
 
 
@@ -33,22 +35,22 @@ def quiet(said: str) -> None:
 async def all_run(work: Workloads, number: int) -> None:
     """And the controllers know it."""
 
-    async def look() -> Look:
+    async def look() -> Observation:
         pods = await work.api.list(paths.pods(work.namespace), fieldSelector=f"spec.nodeName={work.node.name}")
         running = sum(pod["status"].get("phase") != "Pending" for pod in pods)
-        return Look(running == number, f"{running} run")
+        return Observation(running == number, f"{running} run")
 
-    await until(look, f"{number} pods run", 30)
+    await wait_for(look, f"{number} pods to run", 30)
 
 
 async def budget_allows(work: Workloads, name: str, healthy: int) -> None:
     path = paths.namespaced("/apis/policy/v1", work.namespace, "poddisruptionbudgets", name)
 
-    async def look() -> Look:
+    async def look() -> Observation:
         status = (await work.api.get(path)).get("status") or {}
-        return Look(status.get("currentHealthy") == healthy, str(status))
+        return Observation(status.get("currentHealthy") == healthy, str(status))
 
-    await until(look, f"budget {name} sees {healthy} pods", 30)
+    await wait_for(look, f"budget {name} to see {healthy} pods", 30)
 
 
 async def is_cordoned(api: Api, node: FakeNode) -> bool:
@@ -79,7 +81,7 @@ async def test_pods_go_but_those_of_daemon_sets_and_static_ones(work: Workloads)
     await work.daemon_set()
     await work.deployment(2)
     await work.static_pod("static")
-    await deployment_available(work.api, work.namespace, "web", 30)
+    await wait_for_deployment(work.api, work.namespace, "web", 30)
     await all_run(work, 4)
     said: list[str] = []
     await drain(work.api, work.node.name, PATIENT, said.append)
@@ -94,7 +96,7 @@ async def test_300_pods_are_drained_at_once(work: Workloads) -> None:
     work.node.starts = False
     await work.pods(*(f"pod-{number}" for number in range(300)))
     said: list[str] = []
-    await drain(work.api, work.node.name, Policy(timeout=120), said.append)
+    await drain(work.api, work.node.name, DrainPolicy(timeout=120), said.append)
     assert not await work.running()
     assert said[0].endswith("evicting 300 pods")
     assert len(said) < 15
@@ -123,7 +125,7 @@ async def test_a_blocked_pod_and_its_budget_are_named_when_the_time_is_over(work
     with pytest.raises(StepError) as caught:
         await drain(work.api, work.node.name, SHORT, quiet)
     detail = caught.value.detail
-    assert f"Node {work.node.name} still has 1 pod after 1 s: {work.namespace}/held is held: " in detail
+    assert f"timed out after 1 s draining node {work.node.name} (1 pod left: {work.namespace}/held is held: " in detail
     assert "The disruption budget holds needs 1 healthy pods and has 1 currently" in detail
     assert "Cure: give the budget room" in detail
     assert "free" not in detail
@@ -137,7 +139,7 @@ async def test_force_deletes_what_a_budget_holds_when_the_time_is_over(work: Wor
     await budget_allows(work, "holds", 1)
     said: list[str] = []
     begun = time.monotonic()
-    await drain(work.api, work.node.name, Policy(timeout=1, force=True), said.append)
+    await drain(work.api, work.node.name, DrainPolicy(timeout=1, force=True), said.append)
     assert time.monotonic() - begun >= 1
     assert not await work.running()
     assert any(f"the time is over, {work.namespace}/held deleted" in line for line in said)
@@ -156,7 +158,7 @@ async def test_a_pod_that_does_not_end_is_named(work: Workloads) -> None:
     await work.pods("stays", "goes")
     await all_run(work, 2)
     work.node.keeps.add("stays")
-    with pytest.raises(StepError, match=r"not ended yet: \S+/stays\. Cure: see what keeps"):
+    with pytest.raises(StepError, match=r"not ended yet: \S+/stays\)\. Cure: see what keeps"):
         await drain(work.api, work.node.name, SHORT, quiet)
     work.node.keeps.clear()
     await drain(work.api, work.node.name, PATIENT, quiet)  # it was evicted before; now it is waited for
@@ -169,7 +171,7 @@ async def test_pods_without_controller_are_refused_by_name_before_anything_is_ev
     with pytest.raises(StepError, match=r"nothing would bring back \S+/alone\. Cure: delete the pods"):
         await drain(work.api, work.node.name, PATIENT, quiet)
     assert set(await work.running()) == {"alone", "ours"}
-    await drain(work.api, work.node.name, Policy(timeout=30, force=True), quiet)
+    await drain(work.api, work.node.name, DrainPolicy(timeout=30, force=True), quiet)
     assert not await work.running()
 
 
@@ -177,7 +179,7 @@ async def test_an_empty_dir_is_refused_by_name_or_lost_as_told(work: Workloads) 
     await work.pods("scratch", volumes=[{"name": "data", "emptyDir": {}}])
     await all_run(work, 1)
     with pytest.raises(StepError, match=r"/scratch would lose what is in emptyDir"):
-        await drain(work.api, work.node.name, Policy(timeout=30, empty_dir="refuse", force=True), quiet)
+        await drain(work.api, work.node.name, DrainPolicy(timeout=30, empty_dir="refuse", force=True), quiet)
     assert set(await work.running()) == {"scratch"}
     await drain(work.api, work.node.name, PATIENT, quiet)
     assert not await work.running()
@@ -189,7 +191,7 @@ async def test_finished_pods_go_without_fuss(work: Workloads) -> None:
     await all_run(work, 2)
     await finish(work.api, work.namespace, "done", "Succeeded")
     await finish(work.api, work.namespace, "broken", "Failed")
-    await drain(work.api, work.node.name, Policy(timeout=30, empty_dir="refuse"), quiet)
+    await drain(work.api, work.node.name, DrainPolicy(timeout=30, empty_dir="refuse"), quiet)
     assert not await work.running()
 
 
@@ -205,7 +207,7 @@ async def test_a_dead_node_is_left_at_once_and_nothing_is_refused(api: Api, name
         assert not node_is_ready(await api.get(paths.node(node.name)))
         said: list[str] = []
         begun = time.monotonic()
-        await drain(api, node.name, Policy(timeout=30, empty_dir="refuse"), said.append)
+        await drain(api, node.name, DrainPolicy(timeout=30, empty_dir="refuse"), said.append)
         assert time.monotonic() - begun < 5
         assert await is_cordoned(api, node)
         assert "3 pods evicted without waiting" in said[0]

@@ -10,17 +10,16 @@ import pytest
 from slipway.kube import paths
 from slipway.kube.api import Api
 from slipway.kube.credentials import Credentials
-from slipway.kube.failure import KubeError
+from slipway.kube.errors import KubeError
 from slipway.kube.waiting import (
-    Look,
-    daemon_set_current,
-    deployment_available,
-    node_gone,
-    node_ready,
-    pod_running,
-    until,
+    wait_for_daemon_set,
+    wait_for_deployment,
+    wait_for_node_gone,
+    wait_for_node_ready,
+    wait_for_pod,
 )
 from slipway.model.errors import StepError
+from slipway.waiting import Observation, wait_for
 from tests.lab.kube.fake_kubelet import FakeNode, fake_node, finish
 from tests.lab.kube.workloads import Workloads
 
@@ -35,7 +34,7 @@ def work(api: Api, namespace: str, node: FakeNode) -> Workloads:
 async def test_a_node_that_becomes_ready(api: Api) -> None:
     async with fake_node(api, tended=False) as node:
         await node.report("False", "KubeletNotReady", "cni plugin not initialized")
-        waiting = asyncio.create_task(node_ready(api, node.name, 20))
+        waiting = asyncio.create_task(wait_for_node_ready(api, node.name, 20))
         await asyncio.wait([waiting], timeout=0.5)
         assert not waiting.done()
         await node.report()
@@ -59,30 +58,30 @@ async def test_a_node_that_does_not_is_told_with_its_reason_and_events(api: Api)
                 },
             )
         with pytest.raises(StepError) as caught:
-            await node_ready(api, node.name, 0.3)
+            await wait_for_node_ready(api, node.name, 0.3)
     detail = caught.value.detail
     assert caught.value.temporary
-    assert f"Waited 0.3 s in vain until node {node.name} is Ready" in detail
+    assert f"timed out after 0.3 s waiting for node {node.name} to be Ready" in detail
     assert "Ready is False (KubeletNotReady: cni plugin not initialized)" in detail
     assert "Trouble: number 4" in detail
 
 
 async def test_a_node_that_never_came(api: Api) -> None:
-    with pytest.raises(StepError, match="Last seen: no such node"):
-        await node_ready(api, "nowhere", 0.1)
+    with pytest.raises(StepError, match="last condition: no such node"):
+        await wait_for_node_ready(api, "nowhere", 0.1)
 
 
 async def test_a_node_that_goes(api: Api) -> None:
     async with fake_node(api, tended=False) as node:
         with pytest.raises(StepError, match="it is still there"):
-            await node_gone(api, node.name, 0.1)
+            await wait_for_node_gone(api, node.name, 0.1)
         await api.delete(paths.node(node.name))
-        await node_gone(api, node.name, 10)
+        await wait_for_node_gone(api, node.name, 10)
 
 
 async def test_a_deployment_that_comes_up(work: Workloads) -> None:
     await work.deployment(3)
-    await deployment_available(work.api, work.namespace, "web", 30)
+    await wait_for_deployment(work.api, work.namespace, "web", 30)
     assert len(await work.running()) == 3
 
 
@@ -92,16 +91,16 @@ async def test_a_deployment_that_does_not_is_told_with_its_pods(api: Api, namesp
     with pytest.raises(
         StepError, match=r"0 of 2 available.*pod web-\S+ is Pending, PodScheduled is False .Unschedul"
     ) as e:
-        await deployment_available(api, namespace, "web", 3)
+        await wait_for_deployment(api, namespace, "web", 3)
     assert "Events: ScalingReplicaSet: " in e.value.detail
 
 
 async def test_a_pod_that_runs_and_one_that_failed(work: Workloads) -> None:
     await work.pod("one", restartPolicy="Never")
-    await pod_running(work.api, work.namespace, "one", 20)
+    await wait_for_pod(work.api, work.namespace, "one", 20)
     await finish(work.api, work.namespace, "one", "Failed")
     with pytest.raises(StepError, match="pod one is Failed") as caught:
-        await pod_running(work.api, work.namespace, "one", 20)
+        await wait_for_pod(work.api, work.namespace, "one", 20)
     assert not caught.value.temporary
 
 
@@ -114,20 +113,22 @@ async def test_what_a_container_waits_for_is_told(api: Api, namespace: str) -> N
         status = {"containerStatuses": [{**container, "state": {"waiting": why}}]}
         await api.patch(f"{paths.pod(namespace, 'one')}/status", {"status": status})
         with pytest.raises(StepError, match=r"container main waiting \(ImagePullBackOff: no such image\)"):
-            await pod_running(api, namespace, "one", 0.2)
+            await wait_for_pod(api, namespace, "one", 0.2)
 
 
 async def test_a_server_that_does_not_answer_is_what_was_seen(administrator: Credentials) -> None:
     async with Api(replace(administrator, server="https://127.0.0.1:1")) as api:
-        with pytest.raises(StepError, match=r"Last seen: GET /api/v1/nodes/n on https://127\.0\.0\.1:1: ") as caught:
-            await node_ready(api, "n", 0.3)
+        with pytest.raises(
+            StepError, match=r"last condition: GET /api/v1/nodes/n on https://127\.0\.0\.1:1: "
+        ) as caught:
+            await wait_for_node_ready(api, "n", 0.3)
     assert caught.value.temporary
 
 
 async def test_wrong_credentials_are_not_waited_with(administrator: Credentials) -> None:
     async with Api(replace(administrator, client_certificate=None, client_key=None, token="no")) as api:
         with pytest.raises(KubeError, match="401"):
-            await node_ready(api, "n", 30)
+            await wait_for_node_ready(api, "n", 30)
 
 
 async def test_a_daemon_set_is_awaited_until_it_runs_on_every_node(work: Workloads) -> None:
@@ -141,18 +142,18 @@ async def test_a_daemon_set_is_awaited_until_it_runs_on_every_node(work: Workloa
     path = paths.namespaced("/apis/apps/v1", work.namespace, "daemonsets")
     await work.api.create(path, {"metadata": {"name": "proxy"}, "spec": spec})
 
-    async def wanted_on_the_node() -> Look:
+    async def wanted_on_the_node() -> Observation:
         """Its controller may not know of so new a node yet."""
         status = (await work.api.get(f"{path}/proxy"))["status"]
-        return Look(status["desiredNumberScheduled"] == 1, str(status))
+        return Observation(status["desiredNumberScheduled"] == 1, str(status))
 
-    await until(wanted_on_the_node, "the node is known", 30)
-    with pytest.raises(StepError, match=r"until daemon set \S+/proxy is current"):
-        await daemon_set_current(work.api, work.namespace, "proxy", 3)
+    await wait_for(wanted_on_the_node, "the node to be known", 30)
+    with pytest.raises(StepError, match=r"waiting for daemon set \S+/proxy to be current"):
+        await wait_for_daemon_set(work.api, work.namespace, "proxy", 3)
     work.node.starts = True
-    await daemon_set_current(work.api, work.namespace, "proxy", 30)
+    await wait_for_daemon_set(work.api, work.namespace, "proxy", 30)
     assert len(await work.running()) == 1
 
 
 async def test_a_daemon_set_that_is_not_there_is_not_awaited(work: Workloads) -> None:
-    await daemon_set_current(work.api, work.namespace, "none", 10)
+    await wait_for_daemon_set(work.api, work.namespace, "none", 10)

@@ -6,9 +6,9 @@ from typing import Any
 
 from slipway.kube import paths
 from slipway.kube.api import Api
+from slipway.kube.drain import gather_or_cancel
+from slipway.kube.interface import Object
 from slipway.kube.pods import MIRROR
-from slipway.kube.seam import Object
-from slipway.kube.together import together
 from tests.lab.kube.fake_kubelet import FakeNode
 
 CONTAINERS = [{"name": "main", "image": "registry.slipway.test/pause:1"}]
@@ -37,7 +37,7 @@ class Workloads:
             "controller": True,
         }
         metadata = {"ownerReferences": [reference], "labels": labels or {"app": "ours"}}
-        await together(self.pod(name, metadata, **spec) for name in names)
+        await gather_or_cancel(self.pod(name, metadata, **spec) for name in names)
 
     async def pod(self, name: str, metadata: Object | None = None, **spec: Any) -> None:
         """One without a controller."""

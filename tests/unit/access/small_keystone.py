@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.unit.outside.loopback_server import Answer, Asked, LoopbackServer, document, serving
+from tests.unit.outgoing.loopback_server import Answer, Asked, LoopbackServer, document, serving
 
 PASSWORD = "of the service"
 

@@ -7,7 +7,7 @@ import pytest
 
 from slipway.access.jwt import Issuer
 from slipway.access.keystone import Keystone
-from slipway.identity import providers
+from slipway.factories import identity_providers
 from slipway.model.access import Caller, Role
 from slipway.model.errors import SettingsError
 from slipway.settings import Settings, load_settings
@@ -19,7 +19,7 @@ def settings(**values: Any) -> Settings:
 
 
 def test_nobody_vouches_for_callers_unless_somebody_is_named() -> None:
-    assert providers(settings()) == ()
+    assert identity_providers(settings()) == ()
 
 
 @pytest.mark.parametrize(("values", "said"), [
@@ -32,7 +32,7 @@ def test_nobody_vouches_for_callers_unless_somebody_is_named() -> None:
 ])  # fmt: skip
 def test_what_is_missing_or_wrong_is_named_at_the_start(values: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingsError, match=said):
-        providers(settings(**values))
+        identity_providers(settings(**values))
 
 
 async def test_a_keystone_and_an_issuer_are_made_from_settings(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ async def test_a_keystone_and_an_issuer_are_made_from_settings(tmp_path: Path) -
     password.write_text("slipway-password\n")
     password.chmod(0o600)
     with a_keystone() as keystone:
-        issuer, ours = providers(
+        issuer, ours = identity_providers(
             settings(
                 keystone_url=keystone.url,
                 keystone_user="slipway",
@@ -53,8 +53,8 @@ async def test_a_keystone_and_an_issuer_are_made_from_settings(tmp_path: Path) -
         assert isinstance(issuer, Issuer)
         assert isinstance(ours, Keystone)
         token = keystone.issue("demo", "demo")
-        assert await issuer.caller(token) is None  # and asks nobody
-        assert await ours.caller(token) == Caller("demo", Role.READER, keystone.projects["demo"].id)
+        assert await issuer.authenticate(token) is None  # and asks nobody
+        assert await ours.authenticate(token) == Caller("demo", Role.READER, keystone.projects["demo"].id)
         await issuer.close()
         await ours.close()
 
@@ -63,4 +63,4 @@ def test_a_ca_that_is_none_is_said(tmp_path: Path) -> None:
     broken = tmp_path / "ca.pem"
     broken.write_text("no certificate")
     with pytest.raises(SettingsError, match=r"oidc_ca_file: .*CA can't be read"):
-        providers(settings(oidc_issuer="https://id.example", oidc_audience="x", oidc_ca_file=broken))
+        identity_providers(settings(oidc_issuer="https://id.example", oidc_audience="x", oidc_ca_file=broken))

@@ -15,13 +15,13 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from slipway.access import issuer_keys
+from slipway.access.identity_provider import read_role_names
 from slipway.access.jwt import Claims, Issuer
-from slipway.access.role_names import read_role_names
 from slipway.model.access import DEFAULT_PROJECT, Caller, Role
 from slipway.model.errors import Unavailable
-from slipway.outside.guard import Guard
+from slipway.outgoing.guard import Guard
 from slipway.settings import Settings
-from tests.unit.outside.loopback_server import Answer, Asked, LoopbackServer, document, serving
+from tests.unit.outgoing.loopback_server import Answer, Asked, LoopbackServer, document, serving
 
 ROLES = read_role_names(Settings().oidc_roles, "oidc_roles")
 AUDIENCE = "slipway"
@@ -109,7 +109,7 @@ async def test_a_token_of_the_issuer_says_who_comes(
     provider: Provider, issuer: Issuer, key: Key, algorithm: str, key_id: str | None
 ) -> None:
     token = provider.token(key, algorithm, key_id)
-    assert await issuer.caller(token) == Caller("ada", Role.OPERATOR, "p1")
+    assert await issuer.authenticate(token) == Caller("ada", Role.OPERATOR, "p1")
 
 
 @pytest.mark.parametrize(("claims", "expected"), [
@@ -130,7 +130,7 @@ async def test_a_token_of_the_issuer_says_who_comes(
 async def test_roles_and_project_are_read_strictly(
     provider: Provider, issuer: Issuer, claims: dict[str, Any], expected: Role | None
 ) -> None:
-    caller = await issuer.caller(provider.token(**claims))
+    caller = await issuer.authenticate(provider.token(**claims))
     assert (caller.role if caller else None) == expected
 
 
@@ -138,11 +138,13 @@ async def test_claims_have_the_names_that_the_settings_give(provider: Provider) 
     claims: dict[str, Any] = {"realm_access": {"roles": ["admin"]}, "https://example.net/tenant": "t1"}
     token = provider.token(**claims)
     async with asking(provider, role="realm_access.roles", project="https://example.net/tenant") as issuer:
-        assert await issuer.caller(token) == Caller("ada", Role.ADMIN, "t1")
+        assert await issuer.authenticate(token) == Caller("ada", Role.ADMIN, "t1")
     async with asking(provider, project=None) as issuer:
-        assert await issuer.caller(provider.token(without="project")) == Caller("ada", Role.OPERATOR, DEFAULT_PROJECT)
+        assert await issuer.authenticate(provider.token(without="project")) == Caller(
+            "ada", Role.OPERATOR, DEFAULT_PROJECT
+        )
     async with asking(provider, role="roles.more") as issuer:
-        assert await issuer.caller(token) is None
+        assert await issuer.authenticate(token) is None
 
 
 # Hostile tokens
@@ -165,14 +167,14 @@ def claims_of(provider: Provider) -> dict[str, Any]:
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "nOnE", "", None, 7, [], {}, "RS512", "EdDSA"])
 async def test_an_unsigned_token_lets_nobody_in(provider: Provider, issuer: Issuer, algorithm: object) -> None:
-    assert await issuer.caller(by_hand({"alg": algorithm, "kid": "rsa"}, claims_of(provider))) is None
+    assert await issuer.authenticate(by_hand({"alg": algorithm, "kid": "rsa"}, claims_of(provider))) is None
     assert not provider.server.asked  # not even asked about
 
 
 @pytest.mark.parametrize("secret", [PUBLIC_PEM, PUBLIC_PEM.strip(), b"", b"secret"])
 async def test_a_public_key_is_no_shared_secret(provider: Provider, issuer: Issuer, secret: bytes) -> None:
     for key_id in ("rsa", "ec", None):
-        assert await issuer.caller(by_hand({"alg": "HS256", "kid": key_id}, claims_of(provider), secret)) is None
+        assert await issuer.authenticate(by_hand({"alg": "HS256", "kid": key_id}, claims_of(provider), secret)) is None
 
 
 @pytest.mark.parametrize("claims", [
@@ -188,17 +190,17 @@ async def test_a_token_for_others_or_for_another_time_lets_nobody_in(
 ) -> None:
     body = {**claims_of(provider), **claims}
     token = jwt.PyJWS().encode(json.dumps(body).encode(), RSA, "RS256", headers={"kid": "rsa"})
-    assert await issuer.caller(token) is None
+    assert await issuer.authenticate(token) is None
 
 
 @pytest.mark.parametrize("name", ["iss", "aud", "exp", "sub", "roles", "project"])
 async def test_a_token_that_leaves_something_out_lets_nobody_in(provider: Provider, issuer: Issuer, name: str) -> None:
-    assert await issuer.caller(provider.token(without=name)) is None
+    assert await issuer.authenticate(provider.token(without=name)) is None
 
 
 async def test_clocks_may_differ_a_little(provider: Provider, issuer: Issuer) -> None:
-    assert await issuer.caller(provider.token(exp=NOW - 20, nbf=NOW + 20))
-    assert await issuer.caller(provider.token(aud=["another", AUDIENCE]))
+    assert await issuer.authenticate(provider.token(exp=NOW - 20, nbf=NOW + 20))
+    assert await issuer.authenticate(provider.token(aud=["another", AUDIENCE]))
 
 
 @pytest.mark.parametrize(("key", "algorithm", "key_id"), [
@@ -212,7 +214,7 @@ async def test_clocks_may_differ_a_little(provider: Provider, issuer: Issuer) ->
 async def test_a_signature_by_another_key_lets_nobody_in(
     provider: Provider, issuer: Issuer, key: Key, algorithm: str, key_id: str | None
 ) -> None:
-    assert await issuer.caller(provider.token(key, algorithm, key_id)) is None
+    assert await issuer.authenticate(provider.token(key, algorithm, key_id)) is None
 
 
 @pytest.mark.parametrize("more", [
@@ -222,7 +224,7 @@ async def test_a_published_key_is_used_for_what_it_is_for(
     provider: Provider, issuer: Issuer, more: dict[str, Any]
 ) -> None:
     provider.keys = [{**published("rsa", RSA), **more}, "no key", None, {}]
-    assert await issuer.caller(provider.token()) is None
+    assert await issuer.authenticate(provider.token()) is None
 
 
 @pytest.mark.parametrize("more", [
@@ -233,14 +235,14 @@ async def test_strange_headers_let_nobody_in(provider: Provider, issuer: Issuer,
     header = {"alg": "RS256", "kid": "rsa", **more}
     signed = f"{encoded(json.dumps(header).encode())}.{encoded(json.dumps(claims_of(provider)).encode())}"
     signature = jwt.algorithms.RSAAlgorithm(jwt.algorithms.RSAAlgorithm.SHA256).sign(signed.encode(), RSA)
-    assert await issuer.caller(f"{signed}.{encoded(signature)}") is None
+    assert await issuer.authenticate(f"{signed}.{encoded(signature)}") is None
 
 
 async def test_keys_that_a_token_brings_along_are_not_looked_at(provider: Provider, issuer: Issuer) -> None:
     own = published("mine", OTHER)
     for brought in ({"jwk": own}, {"jku": provider.server.url("/mine")}, {"x5u": provider.server.url("/mine")}):
         token = jwt.encode(claims_of(provider), OTHER, "RS256", headers={"kid": "mine", **brought})
-        assert await issuer.caller(token) is None
+        assert await issuer.authenticate(token) is None
     assert not any(asked.path == "/mine" for asked in provider.server.asked)
 
 
@@ -249,16 +251,16 @@ async def test_keys_that_a_token_brings_along_are_not_looked_at(provider: Provid
     encoded(b'{"alg":"RS256"') + ".e30.x", encoded(b"[]") + ".e30.x",
 ])  # fmt: skip
 async def test_what_is_no_token_lets_nobody_in(token: str, provider: Provider, issuer: Issuer) -> None:
-    assert await issuer.caller(token) is None
+    assert await issuer.authenticate(token) is None
     assert not provider.server.asked
 
 
 async def test_a_changed_token_lets_nobody_in(provider: Provider, issuer: Issuer) -> None:
     header, body, signature = provider.token().split(".")
     raised = encoded(json.dumps({**claims_of(provider), "roles": ["admin"]}).encode())
-    assert await issuer.caller(f"{header}.{body}.{signature}")
-    assert await issuer.caller(f"{header}.{raised}.{signature}") is None
-    assert await issuer.caller(f"{header}.{body}.") is None
+    assert await issuer.authenticate(f"{header}.{body}.{signature}")
+    assert await issuer.authenticate(f"{header}.{raised}.{signature}") is None
+    assert await issuer.authenticate(f"{header}.{body}.") is None
 
 
 # Keys
@@ -266,52 +268,52 @@ async def test_a_changed_token_lets_nobody_in(provider: Provider, issuer: Issuer
 
 async def test_keys_are_fetched_once(provider: Provider, issuer: Issuer) -> None:
     for _ in range(5):
-        assert await issuer.caller(provider.token())
+        assert await issuer.authenticate(provider.token())
     assert provider.fetches == 1
 
 
 async def test_a_flood_of_unknown_keys_asks_the_issuer_no_more_often(provider: Provider, issuer: Issuer) -> None:
     for number in range(200):
-        assert await issuer.caller(provider.token(OTHER, key_id=f"unknown-{number}")) is None
+        assert await issuer.authenticate(provider.token(OTHER, key_id=f"unknown-{number}")) is None
     assert provider.fetches == 1
     provider.now += issuer_keys.BETWEEN + 1
     for number in range(200):
-        assert await issuer.caller(provider.token(OTHER, key_id=f"unknown-{number}")) is None
+        assert await issuer.authenticate(provider.token(OTHER, key_id=f"unknown-{number}")) is None
     assert provider.fetches == 2
-    assert await issuer.caller(provider.token())
+    assert await issuer.authenticate(provider.token())
 
 
 async def test_a_new_key_is_found_and_a_withdrawn_one_no_longer_believed(provider: Provider, issuer: Issuer) -> None:
-    assert await issuer.caller(provider.token())
+    assert await issuer.authenticate(provider.token())
     provider.keys = [published("next", OTHER)]
     provider.now += issuer_keys.BETWEEN + 1
-    assert await issuer.caller(provider.token(OTHER, key_id="next"))
-    assert await issuer.caller(provider.token()) is None
+    assert await issuer.authenticate(provider.token(OTHER, key_id="next"))
+    assert await issuer.authenticate(provider.token()) is None
 
     provider.keys = []
     provider.now += issuer_keys.FRESH + 1
-    assert await issuer.caller(provider.token(OTHER, key_id="next")) is None
+    assert await issuer.authenticate(provider.token(OTHER, key_id="next")) is None
 
 
 async def test_an_issuer_that_is_away_is_no_wrong_token(provider: Provider, issuer: Issuer) -> None:
     provider.status = 503
     for _ in range(3):
-        with pytest.raises(Unavailable, match="can't be said now"):
-            await issuer.caller(provider.token())
+        with pytest.raises(Unavailable, match="cannot be checked now"):
+            await issuer.authenticate(provider.token())
     assert len(provider.server.asked) == 1
     provider.status = 200
     provider.now += issuer_keys.BETWEEN + 1
-    assert await issuer.caller(provider.token())
+    assert await issuer.authenticate(provider.token())
 
 
 async def test_known_keys_count_for_a_day_while_the_issuer_is_away(provider: Provider, issuer: Issuer) -> None:
-    assert await issuer.caller(provider.token())
+    assert await issuer.authenticate(provider.token())
     provider.status = 503
     provider.now += issuer_keys.FRESH + 1
-    assert await issuer.caller(provider.token())
+    assert await issuer.authenticate(provider.token())
     provider.now += issuer_keys.OLDEST
     with pytest.raises(Unavailable):
-        await issuer.caller(provider.token())
+        await issuer.authenticate(provider.token())
 
 
 @pytest.mark.parametrize("changed", [
@@ -324,10 +326,10 @@ async def test_a_discovery_that_can_not_be_believed_is_told_in_the_log(
     for name, value in changed.items():
         setattr(provider, name, value)
     with pytest.raises(Unavailable):
-        await issuer.caller(provider.token())
-    assert "can't be had" in caplog.text
+        await issuer.authenticate(provider.token())
+    assert "cannot be fetched" in caplog.text
 
 
 async def test_curves_other_than_the_one_that_is_known_are_not_used(provider: Provider, issuer: Issuer) -> None:
     provider.keys = [published("curve", CURVE)]
-    assert await issuer.caller(provider.token(EC, "ES256", "curve")) is None
+    assert await issuer.authenticate(provider.token(EC, "ES256", "curve")) is None

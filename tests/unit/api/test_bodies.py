@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slipway.api.bodies import DEEPEST, MOST_VALUES, Body, check_shape
+from slipway.api.request_body import MOST_VALUES, Body, check_shape
 from slipway.model.errors import BadRequest
+from slipway.model.json_documents import DEEPEST
 from slipway.model.requests import HealRequest, InstantiateRequest, ScaleRequest
 
 texts = st.text(st.characters(exclude_characters="\0", codec="utf-8"))
@@ -32,15 +33,15 @@ json_values = st.recursive(
 )
 def test_an_error_begins_with_its_attribute(kind: type[msgspec.Struct], body: bytes, beginning: str) -> None:
     with pytest.raises(BadRequest) as refused:
-        Body(kind).decoded(body)
+        Body(kind).decode(body)
     assert refused.value.detail.startswith(beginning)
 
 
 def test_an_error_inside_an_attribute_names_both() -> None:
     with pytest.raises(BadRequest, match=r"^request\.aspectId: "):
-        Body(ScaleRequest).decoded(b'{"type": "SCALE_IN", "aspectId": 1}', within="request")
+        Body(ScaleRequest).decode(b'{"type": "SCALE_IN", "aspectId": 1}', attribute="request")
     with pytest.raises(BadRequest, match=r"^request: "):
-        Body(ScaleRequest).decoded(b"[]", within="request")
+        Body(ScaleRequest).decode(b"[]", attribute="request")
 
 
 @given(json_values)
@@ -86,4 +87,4 @@ def test_a_body_of_too_many_values_is_refused_before_it_is_decoded(body: bytes) 
 def test_what_stands_in_a_text_is_not_counted(text: str) -> None:
     body = json.dumps({"script": text, "more": list(range(100))}).encode()
     check_shape(body)
-    assert Body(dict).decoded(body)["script"] == text
+    assert Body(dict).decode(body)["script"] == text

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from slipway.api.legacy_credentials import access_of, access_patch, auth_cred_of, interface_of, vim_project_of
-from slipway.api.legacy_vims import Change, Registration, in_their_words, patch_of, translated
+from slipway.api.legacy_vims import Registration, VimChange, patch_of, to_legacy, translated
 from slipway.model.errors import BadRequest
 from slipway.model.vim import KUBERNETES, OPENSTACK, SIMULATED, Vim
 
@@ -99,11 +99,11 @@ def test_the_address_of_keystone_gets_its_version(kind: str, url: str, endpoint:
 
 def test_a_change_names_only_what_changes() -> None:
     old = vim(SIMULATED, {})
-    assert patch_of(old, Change(name="new")) == {"name": "new"}
-    assert patch_of(old, Change(description="", is_default=False)) == {"description": None, "isDefault": False}
+    assert patch_of(old, VimChange(name="new")) == {"name": "new"}
+    assert patch_of(old, VimChange(description="", is_default=False)) == {"description": None, "isDefault": False}
 
 
 def test_every_vim_can_be_shown() -> None:
-    shown = in_their_words(vim("ELSE.V_1", {"key": SECRET}, endpoint="else://where"))
+    shown = to_legacy(vim("ELSE.V_1", {"key": SECRET}, endpoint="else://where"))
     assert (shown["type"], shown["auth_cred"], shown["status"]) == ("ELSE.V_1", {"key": "***"}, "ACTIVE")
-    assert in_their_words(vim(SIMULATED, {}, endpoint="sim://one"))["type"] == "simulated"
+    assert to_legacy(vim(SIMULATED, {}, endpoint="sim://one"))["type"] == "simulated"

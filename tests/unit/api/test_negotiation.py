@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from slipway.api.negotiation import acceptable
+from slipway.api.responses import negotiate
 from slipway.model.errors import NotAcceptable
 
 OFFERS = ("application/zip", "text/plain")
@@ -22,10 +22,10 @@ OFFERS = ("application/zip", "text/plain")
     ],
 )
 def test_the_best_offer_is_chosen(accept: str | None, chosen: str) -> None:
-    assert acceptable(accept, OFFERS) == chosen
+    assert negotiate(accept, OFFERS) == chosen
 
 
 @pytest.mark.parametrize("accept", ["image/png", "application/zip;q=0", "", "text/plain;q=high", "*"])
 def test_nothing_fits(accept: str) -> None:
     with pytest.raises(NotAcceptable):
-        acceptable(accept, OFFERS)
+        negotiate(accept, OFFERS)

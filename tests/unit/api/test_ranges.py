@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from slipway.api.ranges import read_range
+from slipway.api.file_response import read_range
 from slipway.model.errors import RangeNotSatisfiable
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from slipway.api.bodies import Body
+from slipway.api.request_body import Body
 from slipway.api.v1 import documents
 from slipway.api.v1.requests import OPERATIONS, CreateVnfRequest, InstantiateVnfRequest, VnfInfoModificationRequest
 from slipway.lcm.operations import OPERATIONS as CORE
@@ -65,7 +65,7 @@ PRINTED = {
 
 
 def read(kind: OperationType, body: Any) -> Any:
-    return Body(OPERATIONS[kind], strict=False).decoded(msgspec.json.encode(body)).translated()
+    return Body(OPERATIONS[kind], strict=False).decode(msgspec.json.encode(body)).translated()
 
 
 @pytest.mark.parametrize("name", PRINTED)
@@ -187,7 +187,7 @@ PLACE = "extVirtualLinks[0].extCps[0].cpConfig"
         ("CHANGE_EXT_CONN", connected({"cpProtocolData": [{"layerProtocol": "TOKEN_RING"}]}), f"{PLACE}[0]"),
         ("CHANGE_EXT_CONN", connected(asked()), "exactly one of fixedAddresses"),
         ("CHANGE_EXT_CONN", connected(asked(fixedAddresses=["10.0.0.1"], numDynamicAddresses=1)), "exactly one of"),
-        ("CHANGE_EXT_CONN", connected(asked(fixedAddresses=["10.0.0"])), "'10.0.0' is no IP address"),
+        ("CHANGE_EXT_CONN", connected(asked(fixedAddresses=["10.0.0"])), "'10.0.0' is not an IP address"),
         ("CHANGE_EXT_CONN", connected(asked(fixedAddresses=["::1"])), "not of the type IPV4"),
         ("CHANGE_EXT_CONN", connected(asked(numDynamicAddresses=0)), f"{PLACE}[0].cpProtocolData[0]"),
     ],

@@ -11,25 +11,26 @@ from typing import Any
 
 import httpx
 
-from slipway.access.callers import Callers
+from slipway.access.authenticator import Authenticator
 from slipway.api.application import make_app
 from slipway.api.services import Services
+from slipway.cluster_access.clusters import RunningClusters
 from slipway.engine.worker import Worker
-from slipway.lcm.front import Lcm
-from slipway.lcm.lifecycle import RecordedLifecycle
-from slipway.lcm.onboarding import Onboarding
-from slipway.lcm.standing_clusters import StandingClusters
-from slipway.lcm.subscribing import Subscribing
-from slipway.lcm.vim_registry import VimRegistry
+from slipway.lcm.operation_handler import LcmOperationHandler
+from slipway.lcm.service import Lcm
 from slipway.mgmt.drivers import ManagementDrivers, Noop
-from slipway.notify.calling import Calling
-from slipway.outside.guard import Guard
+from slipway.notify.client import NotificationClient
+from slipway.notify.subscription_service import SubscriptionService
+from slipway.onboarding.onboarding import Onboarding
+from slipway.onboarding.package_files import PackageFiles
+from slipway.outgoing.guard import Guard
 from slipway.package.build import build_package
+from slipway.simulator.vim.driver import SimulatedDriver
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
 from slipway.vim.contract import VimDriver
-from slipway.vim.registry import Drivers
-from slipway.vim.simulated.driver import SimulatedDriver
+from slipway.vim.drivers import Drivers
+from slipway.vim_registry.registry import VimRegistry
 
 SAMPLE = Path(__file__).parents[3] / "samples" / "cluster-simulated"
 TOKEN = "a-token-for-tests"
@@ -127,22 +128,24 @@ def make_services(
     vault = Vault(directory / "secrets.key")
     drivers = Drivers([driver, *others])
     management = ManagementDrivers([Noop()])
-    lifecycle = RecordedLifecycle(database, vault, drivers, management)
+    handler = LcmOperationHandler(
+        database, vault, drivers, management, files=PackageFiles(database, directory / "packages")
+    )
     actions = drivers.actions() | management.actions()
-    worker = Worker(database, lifecycle, actions)
+    worker = Worker(database, handler, actions)
     guard = Guard(loopback=True)
-    calling = Calling(guard)
+    client = NotificationClient(guard)
     nowhere: Any = None  # no VNF here is a cluster
     values: dict[str, Any] = {
         "database": database,
         "vault": vault,
-        "lcm": Lcm(database, vault, lifecycle, drivers, management, bell=worker),
+        "lcm": Lcm(database, vault, handler, drivers, management, notifier=worker),
         "onboarding": Onboarding(database, directory / "packages", vault),
         "vims": VimRegistry(database, vault, drivers),
-        "clusters": StandingClusters(database, vault, nowhere, ()),
+        "clusters": RunningClusters(database, vault, nowhere, ()),
         "drivers": drivers,
-        "subscribing": Subscribing(database, vault, guard, calling, test=False),
-        "callers": Callers(TOKEN, database),
+        "subscription_service": SubscriptionService(database, vault, guard, client, test=False),
+        "authenticator": Authenticator(TOKEN, database),
         "base_url": BASE_URL,
     }
     return Services(**(values | more)), worker
@@ -156,12 +159,12 @@ async def a_world(database: Database, directory: Path, **more: Any) -> AsyncIter
     app: Any = make_app(services)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     headers = {"X-Auth-Token": TOKEN, "Version": "2.0.0"}
-    await worker.begin(alone=True)
+    await worker.take_lease(alone=True)
     serving = asyncio.create_task(worker.serve())
     try:
         async with httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers) as client:
             yield World(services, client, driver, directory)
     finally:
-        await worker.leave(5)
+        await worker.shut_down(5)
         await serving
         driver.close()

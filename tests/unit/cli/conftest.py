@@ -32,7 +32,7 @@ def slipway(server: ScriptedServer, tmp_path: Path) -> Slipway:
         empty = dict.fromkeys(name for name in os.environ if name.startswith("SLIPWAY_"))
         env = {**empty, "XDG_DATA_HOME": str(tmp_path / "home"), **environment}
         return CliRunner(env=env).invoke(
-            app, list(args), input=input, obj=server.surroundings(), prog_name="slipway", catch_exceptions=False
+            app, list(args), input=input, obj=server.environment(), prog_name="slipway", catch_exceptions=False
         )
 
     return call

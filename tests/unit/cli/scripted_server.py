@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from slipway.cli.session import Surroundings
+from slipway.cli.session import Environment
 
 ID = "11111111-2222-4333-8444-555555555555"
 OTHER_ID = "99999999-8888-4777-8666-555555555555"
@@ -39,8 +39,8 @@ class ScriptedServer:
             if f"{request.method} {request.url.path}" == route
         ]
 
-    def surroundings(self) -> Surroundings:
-        return Surroundings(
+    def environment(self) -> Environment:
+        return Environment(
             transport=httpx.MockTransport(self._handle), sleep=self.naps.append, clock=lambda: sum(self.naps)
         )
 

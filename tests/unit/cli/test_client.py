@@ -7,13 +7,13 @@ import pytest
 
 from slipway.cli.client import Client
 from slipway.cli.errors import CliError, NotAllowed, NotReachable, Refused
-from slipway.cli.paths import INSTANCES, equals, inside, is_local
+from slipway.cli.paths import INSTANCES, equals, is_local, item_path
 from tests.unit.cli.scripted_server import ScriptedServer
 
 
 @pytest.fixture
 def client(server: ScriptedServer) -> Client:
-    return Client("http://127.0.0.1:9890/", "t0ken", server.surroundings().transport)
+    return Client("http://127.0.0.1:9890/", "t0ken", server.environment().transport)
 
 
 def test_every_request_has_the_token_and_the_lcm_version(server: ScriptedServer, client: Client) -> None:
@@ -119,7 +119,7 @@ def test_a_download_that_fails_leaves_no_file(server: ScriptedServer, client: Cl
 
 
 def test_names_are_quoted_in_paths_and_filters() -> None:
-    assert inside("/vims", "a/../b?c", "check") == "/vims/a%2F..%2Fb%3Fc/check"
+    assert item_path("/vims", "a/../b?c", "check") == "/vims/a%2F..%2Fb%3Fc/check"
     assert equals(vnfInstanceName="plain") == {"filter": "(eq,vnfInstanceName,plain)"}
     assert equals(a="it's, (so)", b="x") == {"filter": "(eq,a,'it''s, (so)');(eq,b,x)"}
 

@@ -44,9 +44,9 @@ def test_problems_name_their_cures() -> None:
     found = dict(problems(WHOLE, [BROKEN, occurrence("COMPLETED", id="x")]))
 
     assert list(found) == [
-        "SCALE stands in FAILED_TEMP: workerNode-1: quota exceeded",
+        "SCALE is in FAILED_TEMP: workerNode-1: quota exceeded",
         "VNFC workerNode-r2 is STOPPED.",
-        "VNFC workerNode-r3 is missing: no machine stands for it.",
+        "VNFC workerNode-r3 is missing: it has no machine.",
     ]
     assert any(cure.startswith(f"slipway op retry {OPERATION}") for cure in next(iter(found.values())))
     assert found["VNFC workerNode-r2 is STOPPED."] == ["slipway vnf heal mycluster --vnfc workerNode-r2"]

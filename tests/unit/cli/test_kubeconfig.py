@@ -96,7 +96,7 @@ def test_a_password_is_taken_where_there_is_no_token() -> None:
         (config(user={"exec": {"command": "aws", "args": ["s3cret"]}}), None, r"\(exec\).*kubectl create token"),
         (config(user={"auth-provider": {"name": "gcp"}}), None, "auth-provider"),
         (config(user={}), None, "no token, no client certificate"),
-        (config(user={"token": 7}), None, "token is no text"),
+        (config(user={"token": 7}), None, "token must be a string"),
         (config(user={"client-certificate-data": "s3cret!"}), None, "no base64 of PEM in client-certificate-data"),
         (config(user={"tokenFile": "nowhere"}), None, "tokenFile /lab/nowhere can't be read: No such file"),
         (config({"proxy-url": "http://p"}), None, "proxy-url"),

@@ -7,12 +7,15 @@ from typing import Any
 import httpx
 import pytest
 
-from slipway.cli.paths import PACKAGES
+from slipway.cli.paths import PACKAGE_WARNINGS, PACKAGES
 from tests.unit.cli.conftest import Slipway
 from tests.unit.cli.scripted_server import ID, ScriptedServer
+from tests.unit.package.csars import varied, written
 
 SAMPLE = Path(__file__).parents[3] / "samples" / "cluster-simulated"
 ONE = f"{PACKAGES}/{ID}"
+WARNINGS = f"{PACKAGE_WARNINGS}/{ID}/warnings"
+WARNING = {"file": "Definitions/vnfd.yaml", "line": 7, "what": "The aspect is unknown: ignored.", "cure": "remove it."}
 
 
 def package(state: str, **more: Any) -> dict[str, Any]:
@@ -70,10 +73,12 @@ def test_an_upload_creates_sends_and_waits(server: ScriptedServer, slipway: Slip
     server.answer(f"PUT {ONE}/package_content", None, 202)
     server.answer(f"GET {ONE}", package("PROCESSING"))
     server.answer(f"GET {ONE}", package("ONBOARDED", vnfdId="vnfd-1"))
+    server.answer(f"GET {WARNINGS}", [WARNING])
     result = slipway("package", "upload", str(csar), "--name", "cluster", "--data", "stage=test")
 
     assert result.exit_code == 0, result.stderr
     assert "vnfd-1" in result.stdout
+    assert "Definitions/vnfd.yaml:7: The aspect is unknown: ignored. Cure: remove it." in result.stdout
     assert server.sent(f"POST {PACKAGES}") == [{"userDefinedData": {"stage": "test", "name": "cluster"}}]
     put = next(request for request in server.requests if request.method == "PUT")
     assert put.content == b"PK content"
@@ -130,6 +135,7 @@ def test_a_package_comes_from_an_address(server: ScriptedServer, slipway: Slipwa
     server.answer(f"POST {ONE}/package_content/upload_from_uri", None, 202)
     for state in ("UPLOADING", "PROCESSING", "ONBOARDED"):
         server.answer(f"GET {ONE}", package(state, vnfdId="vnfd-1"))
+    server.answer(f"GET {WARNINGS}", [])
     where = ("--from", "https://files.example/x.csar", "--user", "ada")
     result = slipway("package", "upload", "--name", "cluster", *where, "--password-file", str(tmp_path / "password"))
 
@@ -146,6 +152,7 @@ def test_a_password_is_asked_for(server: ScriptedServer, slipway: Slipway) -> No
     server.answer(f"POST {PACKAGES}", package("CREATED"), 201)
     server.answer(f"POST {ONE}/package_content/upload_from_uri", None, 202)
     server.answer(f"GET {ONE}", package("ONBOARDED"))
+    server.answer(f"GET {WARNINGS}", [])
     where = ("--from", "https://files.example/x", "--user", "ada", "--password-file", "-")
 
     assert slipway("package", "upload", *where, input="hush\n").exit_code == 0
@@ -199,12 +206,34 @@ def test_packages_are_listed_shown_and_deleted(server: ScriptedServer, slipway: 
     found = package("ONBOARDED", vnfdId="vnfd-1")
     server.answer(f"GET {PACKAGES}", [found])
     server.answer(f"GET {ONE}", found)
+    server.answer(f"GET {WARNINGS}", [])
     server.answer(f"DELETE {ONE}", None, 204)
 
     assert "vnfd-1" in slipway("package", "list").stdout
     assert json.loads(slipway("package", "show", "vnfd-1", "-o", "json").stdout) == found
     assert "Deleted" in slipway("package", "delete", "cluster").stdout
     assert slipway("package", "show", "nobody").exit_code == 1
+
+
+def test_warnings_are_shown_with_the_package(server: ScriptedServer, slipway: Slipway) -> None:
+    server.answer(f"GET {ONE}", package("ONBOARDED"))
+    server.answer(f"GET {WARNINGS}", [WARNING, {**WARNING, "what": "Another."}])
+
+    assert [line for line in slipway("package", "show", ID).stdout.splitlines() if line.startswith("Warning ")] == [
+        "Warning            Definitions/vnfd.yaml:7: The aspect is unknown: ignored. Cure: remove it.",
+        "Warning            Definitions/vnfd.yaml:7: Another. Cure: remove it.",
+    ]
+    assert json.loads(slipway("package", "show", ID, "-o", "json").stdout)["warnings"][0] == WARNING
+
+
+def test_a_check_shows_warnings_and_is_passed(slipway: Slipway, tmp_path: Path) -> None:
+    file = written(varied("aspect: out", "aspect: sideways"), tmp_path)
+    result = slipway("package", "check", str(file))
+
+    assert result.exit_code == 0
+    assert "Warning         Definitions/vnfd.yaml:76: The policy 'deltas' is for" in result.stdout
+    (warning,) = json.loads(slipway("package", "check", str(file), "-o", "json").stdout)["warnings"]
+    assert (warning["file"], warning["line"]) == ("Definitions/vnfd.yaml", 76)
 
 
 def test_a_download_is_written_where_it_was_asked_for(server: ScriptedServer, slipway: Slipway, tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from rich.console import Console
 from slipway.cli.output import Format, Output
 from slipway.cli.paths import OPERATIONS, STEPS
 from slipway.cli.progress import LONGEST, SHORTEST, PlainView, watch
-from slipway.cli.session import Server, Session
-from slipway.cli.step_view import LiveView, line, visible
+from slipway.cli.session import ServerAddress, Session
+from slipway.cli.step_view import LiveView, line, steps_table, visible
 from tests.unit.cli.scripted_server import ScriptedServer
 from tests.unit.cli.test_vnf_operations import OPERATION, journal, occurrence, step
 
@@ -28,7 +28,7 @@ def test_it_asks_often_while_things_happen_and_seldom_while_nothing_does(server:
     server.answer(route, journal("COMPLETED"))
     server.answer(f"GET {OPERATIONS}/{OPERATION}", occurrence("COMPLETED"))
 
-    assert watch(Session(Server(), Output(Format.JSON), server.surroundings()), OPERATION) == 0
+    assert watch(Session(ServerAddress(), Output(Format.JSON), server.environment()), OPERATION) == 0
     assert server.naps[0] == SHORTEST
     assert server.naps[14] == LONGEST
     assert server.naps[-1] == SHORTEST
@@ -41,7 +41,7 @@ def test_a_journal_that_has_not_changed_is_not_sent_again(server: ScriptedServer
     server.answer(route, journal("COMPLETED"), ETag='"2"')
     server.answer(f"GET {OPERATIONS}/{OPERATION}", occurrence("COMPLETED"))
 
-    watch(Session(Server(), Output(Format.JSON), server.surroundings()), OPERATION)
+    watch(Session(ServerAddress(), Output(Format.JSON), server.environment()), OPERATION)
 
     assert [request.headers.get("If-None-Match") for request in server.requests[:3]] == [None, '"1"', '"1"']
 
@@ -65,6 +65,7 @@ def test_plain_lines_are_said_once_for_each_attempt(capsys: pytest.CaptureFixtur
             "↺ change stack  on n1, n2, n3 and 2 more  undone",
         ),
         (step("NEW_STATE", id="join", nodes=[]), "? join"),
+        (step("RUNNING", id="upload", nodes=[], progress="3 of 9 MiB"), "› upload  3 of 9 MiB"),
     ],
 )
 def test_a_step_is_a_line(given: dict[str, Any], expected: str) -> None:
@@ -91,3 +92,10 @@ def test_on_a_terminal_the_steps_are_drawn_with_running_times() -> None:
     assert "30 of 31 steps, 25 not shown" in drawn
     assert "› [red]make" in drawn
     assert "2.5 s" in drawn
+
+
+def test_the_table_of_steps_names_the_nodes_that_each_touches() -> None:
+    console = Console(file=io.StringIO(), width=120)
+    console.print(steps_table([step("DONE", id="change stack", nodes=["workerNode-1", "workerNode-2"])]))
+    assert isinstance(console.file, io.StringIO)
+    assert "workerNode-1, workerNode-2" in console.file.getvalue()

@@ -7,7 +7,7 @@ import pytest
 
 from slipway.cli.paths import VIMS
 from slipway.cli.sim import parse_rule
-from slipway.vim.simulated.rules import read_rules
+from slipway.vim.fault_rules import read_rules
 from tests.unit.cli.conftest import Slipway
 from tests.unit.cli.scripted_server import ScriptedServer
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from slipway.cluster.driver import KubernetesDriver
-from slipway.cluster.steps.world import World
+from slipway.cluster.steps.dependencies import Dependencies
 from slipway.model.descriptor import Descriptor, Flavour
 from slipway.model.instance import (
     Instance,
@@ -23,14 +23,14 @@ from slipway.model.machine import Found, FoundMachine, Machine, Wanted
 from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
 from slipway.model.requests import AnyRequest
-from slipway.model.situation import Situation
-from slipway.model.target import Change, Member, Target
-from slipway.vim.simulated.steps import steps_towards
+from slipway.model.situation import PlanningSituation
+from slipway.model.target import Change, VnfcMember, VnfTarget
+from slipway.simulator.vim.driver import PLANNER
 from tests.unit.cluster.flavours import flavour
 
 ID = "11111111-2222-4333-8444-555555555555"
 UNUSED: Any = None
-DRIVER = KubernetesDriver(World(UNUSED, UNUSED, UNUSED))
+DRIVER = KubernetesDriver(Dependencies(UNUSED, UNUSED, UNUSED))
 Slots = Mapping[str, str]  # machine ids by slot
 
 
@@ -55,9 +55,9 @@ def renewed(before: Slots, *names: str) -> dict[str, str]:
     return {slot: f"new-{slot}" if slot in names else id_ for slot, id_ in before.items()}
 
 
-def situation(kind: OperationType, request: AnyRequest, before: Slots, after: Slots, masters: int) -> Situation:
+def situation(kind: OperationType, request: AnyRequest, before: Slots, after: Slots, masters: int) -> PlanningSituation:
     shape = flavour(masters=masters, workers=len([slot for slot in before or after if "worker" in slot]))
-    return Situation(
+    return PlanningSituation(
         kind, request, instance(before, masters), descriptor(shape), shape,
         found=Found(machines=tuple(
             FoundMachine(id=id_, name=slot, vdu=slot.split("-")[0], resource_id=id_, ready=True)
@@ -70,10 +70,10 @@ def situation(kind: OperationType, request: AnyRequest, before: Slots, after: Sl
     )  # fmt: skip
 
 
-def target(shape: Flavour, named: Slots) -> Target:
+def target(shape: Flavour, named: Slots) -> VnfTarget:
     members = ((id_, *slot.split("-")) for slot, id_ in named.items())
-    return Target(flavour=shape, scale={}, counts={},
-                  members=tuple(Member(id=id_, vdu=vdu, slot=int(at)) for id_, vdu, at in members))  # fmt: skip
+    return VnfTarget(vnfd_id="vnfd", flavour=shape, scale={}, counts={},
+                  members=tuple(VnfcMember(id=id_, vdu=vdu, slot=int(at)) for id_, vdu, at in members))  # fmt: skip
 
 
 def descriptor(shape: Flavour) -> Descriptor:
@@ -102,11 +102,11 @@ def instance(before: Slots, masters: int) -> Instance:
     return Instance(vnf=vnf, created_at=datetime(2026, 1, 1, tzinfo=UTC), parameters=parameters(masters))
 
 
-def vim_steps(now: Situation) -> Plan:
+def vim_steps(now: PlanningSituation) -> Plan:
     """What a VIM does for members that hold nothing."""
-    after = now.change.after if now.change else None
+    after = now.change.after
     machines = (Machine(id=one.id, name=one.name, vdu=one.vdu) for one in (after.members if after else ()))
-    return steps_towards(Wanted(instance_id=ID, machines=tuple(machines)), now.found)
+    return PLANNER.steps_towards(Wanted(instance_id=ID, machines=tuple(machines)), now.found)
 
 
 def earlier(plan: Plan, step: str) -> set[str]:

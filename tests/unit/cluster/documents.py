@@ -94,6 +94,7 @@ VOLUMES: dict[str, Any] = {
         for number in (1, 2, 3)
     ],
 }
+
 REGISTRY_VNF: dict[str, Any] = {
     "ssh_cp_name": "CP1",
     "ssh_username": "ubuntu",
@@ -181,13 +182,13 @@ EVERYTHING = {"full": FULL, "packages": PACKAGES, "helm from a URL": HELM_FROM_U
 Place = tuple[str | int, ...]
 
 
-def places(value: Any, before: Place = ()) -> Iterator[Place]:
+def paths(value: Any, before: Place = ()) -> Iterator[Place]:
     """All entries of nested objects and lists, objects themselves included; what is below labels and taints is not."""
     entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in entries:
         yield (*before, key)
         if key not in ("labels", "taints"):
-            yield from places(item, (*before, key))
+            yield from paths(item, (*before, key))
 
 
 def written(place: Place) -> str:

@@ -3,13 +3,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from slipway.cluster.checks import CheckedCluster, Surroundings, check_cluster, refuse_master_count
+from slipway.cluster.checks import CheckedCluster, NetworkFacts, check_cluster, refuse_master_count
 from slipway.cluster.parameters import NAME, PATH, read_parameters
 from slipway.model.errors import BadRequest
-from slipway.model.merge import merge_patch
+from slipway.model.json_documents import merge_patch
 from tests.unit.cluster.documents import KUBESPRAY, REGISTRIES, SEEDS, V2, VOLUMES
 from tests.unit.cluster.flavours import flavour
 
@@ -19,12 +19,12 @@ VIP = {"master_node": {"cluster_ip": "10.10.0.100"}}
 def check(
     changes: dict[str, Any] | None = None,
     masters: int = 1,
-    around: Surroundings = Surroundings(),  # noqa: B008 - frozen
+    facts: NetworkFacts = NetworkFacts(),  # noqa: B008 - frozen
     document: dict[str, Any] = VOLUMES,
     cidr: str | None = "10.10.0.0/24",
 ) -> CheckedCluster:
     parameters = read_parameters({NAME: merge_patch(document, changes or {})})
-    return check_cluster(parameters, flavour(masters, cidr), {}, None, around)
+    return check_cluster(parameters, flavour(masters, cidr), {}, None, facts)
 
 
 def refused(*args: Any, **named: Any) -> str:
@@ -48,6 +48,11 @@ def test_roles_are_found_by_vdu_by_aspect_or_by_connection_point() -> None:
         assert check({"master_node": one}).masters.vdu == "masterNode"
 
 
+@pytest.mark.parametrize("vdu", [None, "masterNode"])
+def test_an_aspect_id_that_is_no_aspect_is_a_group_of_the_template_and_decides_nothing(vdu: str | None) -> None:
+    assert check({"master_node": {"aspect_id": "master_group", "vdu_id": vdu}}).masters.vdu == "masterNode"
+
+
 def test_levels_count() -> None:
     shape = flavour()
     parameters = read_parameters({NAME: VOLUMES})
@@ -58,8 +63,12 @@ def test_levels_count() -> None:
     ("changes", "detail"),
     [
         (
-            {"master_node": {"aspect_id": "x"}},
-            "master_node.aspect_id: the flavour has no aspect 'x'; write one of: mas",
+            {"master_node": {"aspect_id": "worker_instance"}},
+            "master_node.ssh_cp_name: the connection point 'masterNode_CP1' belongs to 'masterNode'",
+        ),
+        (
+            {"master_node": {"aspect_id": "x", "ssh_cp_name": "y"}},
+            "master_node.ssh_cp_name: the flavour has no connection point 'y'",
         ),
         ({"master_node": {"aspect_id": "none"}}, "master_node.aspect_id: the aspect 'none' scales no VDU"),
         ({"master_node": {"vdu_id": "x"}}, "master_node.vdu_id: the flavour has no VDU of machines 'x'; write one of:"),
@@ -67,10 +76,6 @@ def test_levels_count() -> None:
         (
             {"master_node": {"vdu_id": "masterNode", "aspect_id": "worker_instance"}},
             "master_node.aspect_id: the aspect 'worker_instance' does not scale 'masterNode'",
-        ),
-        (
-            {"master_node": {"vdu_id": "masterNode", "aspect_id": "x"}},
-            "master_node.aspect_id: the flavour has no aspect 'x'",
         ),
         ({"worker_node": {"ssh_cp_name": "x"}}, "worker_node.ssh_cp_name: the flavour has no connection point 'x'"),
         (
@@ -135,8 +140,8 @@ def test_what_does_not_fit_is_refused_with_its_path(changes: dict[str, Any], det
 
 
 def test_all_that_does_not_fit_is_told_at_once() -> None:
-    told = refused({"master_node": {"aspect_id": "x"}, "worker_node": {"ssh_cp_name": "y"}})
-    assert "no aspect 'x'" in told
+    told = refused({"master_node": {"vdu_id": "x"}, "worker_node": {"ssh_cp_name": "y"}})
+    assert "no VDU of machines 'x'" in told
     assert "no connection point 'y'" in told
 
 
@@ -156,17 +161,67 @@ def test_several_masters_share_an_address_that_is_given() -> None:
 
 
 def test_several_masters_share_an_address_of_the_vims_template() -> None:
-    around = Surroundings(template_ports=("vip_CP",), vip="10.10.0.50")
+    facts = NetworkFacts(has_template=True)
     named = {"master_node": {"cluster_cp_name": "vip_CP"}}
-    assert check(named, masters=3, around=around).vip == "10.10.0.50"
-    assert check(named, masters=3, around=Surroundings(template_ports=("vip_CP",))).vip is None
+    checked = check(named, masters=3, facts=facts)
+    assert (checked.vip, checked.vip_port) == (None, "vip_CP")
+    both = check({"master_node": {"cluster_cp_name": "vip_CP", "cluster_ip": "10.10.0.100"}}, masters=3, facts=facts)
+    assert (both.vip, both.vip_port) == ("10.10.0.100", "vip_CP")
     assert "no connection point 'vip_CP'" in refused(named, masters=3)
 
 
-def test_ssh_may_use_a_port_of_the_vims_template() -> None:
-    named = {"master_node": {"ssh_cp_name": "masterNode_FloatingIP"}}
-    assert check(named, around=Surroundings(template_ports=("masterNode_FloatingIP",))).masters.vdu == "masterNode"
+def test_a_template_changes_nothing_where_the_vnfds_own_connection_point_is_named() -> None:
+    facts = NetworkFacts(has_template=True)
+    assert check(facts=facts).vip_port is None
+    assert "each of the 3 masters has its own 'masterNode_CP1'" in refused(masters=3, facts=facts)
+    worker = {"master_node": {"cluster_cp_name": "workerNode_CP2"}}
+    assert "the connection point 'workerNode_CP2' belongs to 'workerNode'" in refused(worker, masters=3, facts=facts)
+    named = {"master_node": {"cluster_cp_name": "vip_CP"}}
+    assert "cluster_cp_name: one master is reached at its own address; write masterNode_CP1" in refused(
+        named, facts=facts
+    )
+
+
+def test_ssh_uses_no_connection_point_that_nobody_declared() -> None:
+    assert "no connection point 'masterNode_FloatingIP'" in refused(
+        {"master_node": {"ssh_cp_name": "masterNode_FloatingIP"}}
+    )
+
+
+IN_TEMPLATE = NetworkFacts(has_template=True)
+
+
+def test_ssh_may_use_floating_ips_of_the_template_beside_a_connection_point_for_traffic() -> None:
+    named = {"master_node": {"ssh_cp_name": "masterNode_FloatingIP", "vdu_id": None, "nic_cp_name": "masterNode_CP1"}}
+    checked = check(named, facts=IN_TEMPLATE)
+    assert checked.masters.vdu == "masterNode", "by the connection point of its traffic"
+    assert checked.floating_ip == "masterNode_FloatingIP", "which one master is called by from elsewhere, too"
     assert "no connection point 'masterNode_FloatingIP'" in refused(named)
+    alone = {"master_node": {"ssh_cp_name": "masterNode_FloatingIP", "nic_cp_name": None}}
+    assert "no connection point 'masterNode_FloatingIP'" in refused(alone, facts=IN_TEMPLATE)
+
+
+def test_the_floating_ip_of_the_masters_shared_address() -> None:
+    named = {"master_node": {"cluster_cp_name": "vip_CP", "cluster_fip_name": "vip_FloatingIP"}}
+    checked = check(named, masters=3, facts=IN_TEMPLATE)
+    assert (checked.vip_port, checked.floating_ip) == ("vip_CP", "vip_FloatingIP")
+    by_ssh = {"master_node": {"cluster_cp_name": "vip_CP", "ssh_cp_name": "masterNode_FloatingIP"}}
+    assert check(by_ssh, masters=3, facts=IN_TEMPLATE).floating_ip is None, "a master's is not the cluster's"
+    assert check({"master_node": {"cluster_fip_name": "a"}}, facts=IN_TEMPLATE).floating_ip == "a"
+
+
+@pytest.mark.parametrize(
+    ("masters", "facts", "reason"),
+    [
+        (3, IN_TEMPLATE, "cluster_cp_name names none; name that port by cluster_cp_name"),
+        (1, NetworkFacts(), "the package has no template for flavour 'simple'"),
+    ],
+)
+def test_a_floating_ip_that_can_lead_nowhere_is_refused(masters: int, facts: NetworkFacts, reason: str) -> None:
+    node = {"cluster_fip_name": "vip_FloatingIP", **(VIP["master_node"] if masters > 1 else {})}
+    told = refused({"master_node": node}, masters=masters, facts=facts)
+    assert told.startswith(f"{PATH}.master_node.cluster_fip_name: ")
+    assert reason in told
 
 
 def test_several_masters_without_an_address_to_share_are_refused() -> None:
@@ -187,23 +242,27 @@ def test_several_masters_without_an_address_to_share_are_refused() -> None:
     ],
 )
 def test_a_shared_address_that_can_not_be_is_refused(vip: str, reason: str) -> None:
-    around = Surroundings(node_addresses=("10.10.0.6", "10.10.0.7"))
-    told = refused({"master_node": {"cluster_ip": vip}}, masters=3, around=around)
+    facts = NetworkFacts(node_addresses=("10.10.0.6", "10.10.0.7"))
+    told = refused({"master_node": {"cluster_ip": vip}}, masters=3, facts=facts)
     assert told.startswith(f"{PATH}.master_node.cluster_ip: ")
     assert reason in told
-    named = {"master_node": {"cluster_cp_name": "vip_CP"}}
-    found = Surroundings(node_addresses=around.node_addresses, vip=vip, template_ports=("vip_CP",))
-    assert refused(named, masters=3, around=found).startswith(f"{PATH}.master_node.cluster_cp_name: ")
+
+
+def test_the_vnfd_says_nothing_about_a_network_that_exists() -> None:
+    elsewhere = {"master_node": {"cluster_ip": "10.77.0.100"}, "proxy": None}
+    assert "is outside the nodes' network 10.10.0.0/24" in refused(elsewhere, masters=3)
+    facts = NetworkFacts(managed_links=frozenset(flavour(3).virtual_links))
+    assert check(elsewhere, masters=3, facts=facts).vip == "10.77.0.100"
 
 
 def test_the_vims_word_on_the_nodes_network_goes_first() -> None:
-    assert check(around=Surroundings(node_network="10.20.0.0/16")).networks.nodes == "10.20.0.0/16"
+    assert check(facts=NetworkFacts(node_network="10.20.0.0/16")).networks.nodes == "10.20.0.0/16"
     assert check(cidr=None, document=REGISTRIES).networks.nodes == "192.168.0.0/24"
     assert check(cidr=None, document=V2).networks.nodes is None
 
 
 def test_addresses_of_nodes_count_where_their_network_is_unknown() -> None:
-    told = refused(document=V2, cidr=None, around=Surroundings(node_addresses=("192.168.7.1",)))
+    told = refused(document=V2, cidr=None, facts=NetworkFacts(node_addresses=("192.168.7.1",)))
     assert "the pods' network 192.168.0.0/16 holds 192.168.7.1, a node's address" in told
 
 
@@ -211,7 +270,6 @@ def test_the_kubespray_parts_are_not_looked_at() -> None:
     assert check(document=KUBESPRAY).masters.count == 1
 
 
-@settings(deadline=None)
 @given(st.integers(1, 40), st.text(min_size=1), st.text(min_size=1))
 def test_any_name_is_checked_without_surprise(masters: int, point: str, aspect: str) -> None:
     parameters = read_parameters({NAME: V2})

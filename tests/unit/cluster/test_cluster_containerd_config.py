@@ -3,19 +3,18 @@ from __future__ import annotations
 import tomllib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from slipway.cluster.containerd_config import (
     RegistryHost,
-    as_toml,
     containerd_toml,
     hosts_toml,
     registry_directory,
     registry_host,
 )
 from slipway.cluster.parameters import NAME, read_parameters
-from slipway.cluster.reading import Refusal
+from slipway.cluster.schema import Refusal
 from tests.unit.cluster.documents import REGISTRIES
 
 
@@ -52,35 +51,10 @@ def test_a_registrys_directory_is_never_elsewhere(name: str) -> None:
         registry_directory(name)
 
 
-VALUES = st.text() | st.integers(-(2**31), 2**31) | st.booleans() | st.lists(st.text(), max_size=3)
-TABLES = st.recursive(
-    st.dictionaries(st.text(), VALUES, max_size=4),
-    lambda inner: st.dictionaries(st.text(), VALUES | inner, max_size=4),
-    max_leaves=8,
-)
-
-
-@settings(deadline=None)
-@given(TABLES)
-def test_no_value_can_add_a_key(table: dict[str, object]) -> None:
-    try:
-        text = as_toml(table)
-    except ValueError:
-        return
-    assert tomllib.loads(text) == _without_empty(table)
-
-
-@settings(deadline=None)
-@given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126)))
-def test_printable_text_comes_back_as_it_was(text: str) -> None:
+@given(st.text())
+def test_no_value_can_add_a_key(text: str) -> None:
     host = RegistryHost(server="a", url=text, certificate=text)
     assert tomllib.loads(hosts_toml(host)) == {
         "server": text,
         "host": {text: {"capabilities": ["pull", "resolve"], "ca": text}},
     }
-
-
-def _without_empty(table: dict[str, object]) -> dict[str, object]:
-    """A table without any value leaves no trace in the text."""
-    pruned = {key: _without_empty(value) if isinstance(value, dict) else value for key, value in table.items()}
-    return {key: value for key, value in pruned.items() if value != {}}

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from slipway.cluster.kubeadm_config import (
     ClusterShape,
-    JoinTicket,
+    JoinCredentials,
     NodeShape,
     as_yaml,
     init_documents,
@@ -23,7 +23,7 @@ from slipway.cluster.values import Secret
 from slipway.cluster.versions import Version
 from slipway.model.secrets import reference
 
-TICKET = JoinTicket(
+TICKET = JoinCredentials(
     token=Secret(reference("token")), ca_cert_hashes=("sha256:ab",), certificate_key=Secret(reference("key"))
 )
 SECRETS = {"token": "abcdef.0123456789abcdef", "key": "f" * 64}
@@ -148,7 +148,6 @@ def test_text_that_looks_like_a_number_stays_text_for_every_reader(text: str) ->
     assert f'"name": "{text}"' in told
 
 
-@settings(deadline=None)
 @given(st.text(), st.text(), st.text(), st.text(), st.lists(st.text()), st.sampled_from([30, 34]), st.text())
 def test_no_value_can_add_a_key_or_a_document(
     name: str, address: str, repository: str, pods: str, names: list[str], minor: int, secret: str
@@ -157,7 +156,7 @@ def test_no_value_can_add_a_key_or_a_document(
     shape = replace(SHAPE, version=Version(1, minor, 0), address=address, networks=networks, name=name)
     shape = replace(shape, image_repository=repository, further_names=tuple(names))
     node = NodeShape(name=name, address=address, taints=(Taint(key=name, value=address, effect=pods),))
-    clear = JoinTicket(token=Secret(secret), ca_cert_hashes=tuple(names), certificate_key=Secret(secret))
+    clear = JoinCredentials(token=Secret(secret), ca_cert_hashes=tuple(names), certificate_key=Secret(secret))
     for documents in (
         init_documents(shape, node, clear),
         join_documents(shape, node, clear, control_plane=True),

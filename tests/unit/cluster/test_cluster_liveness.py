@@ -12,22 +12,23 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from slipway.cluster.site import Login, Node, Site
-from slipway.cluster.steps.liveness import Limits, Liveness, Waiting
-from slipway.kube.seam import KubeApi
-from slipway.model.action import Connection, StepContext
+from slipway.cluster.spec import ClusterSpec, Node, SshLogin
+from slipway.cluster.steps.liveness import Liveness, LivenessLimits, Waiting
+from slipway.kube.interface import KubeApi
+from slipway.model.action import StepContext, VimConnection
 from slipway.model.errors import StepError
-from slipway.model.machine import FoundMachine, Outcome
+from slipway.model.machine import FoundMachine, FoundPort, Outcome
+from slipway.model.package_content import PackageContent
 from slipway.remote.output import Result
 
-QUICK = Limits(between=0.01, answer=1.0, confirm=0.01, silent=0.05)
+QUICK = LivenessLimits(between=0.01, answer=1.0, confirm=0.01, unreachable=0.05)
 SILENT = StepError("no answer", temporary=True)
 RESTARTING = OperationalError("SELECT 1", {}, Exception("the database system is starting up"))
 
 
 def a_node(number: int) -> Node:
     slot = f"workerNode-{number}"
-    return Node(machine=slot, slot=slot, name=slot, master=False, ssh="CP1", nic="CP1", login=Login(username="root"))
+    return Node(machine=slot, slot=slot, name=slot, master=False, ssh="CP1", nic="CP1", login=SshLogin(username="root"))
 
 
 class Shells:
@@ -39,7 +40,7 @@ class Shells:
         self._open = 0
         self._answer = answer
 
-    async def hands(self, node: Node, ctx: StepContext) -> Any:
+    async def host(self, node: Node, ctx: StepContext) -> Any:
         self.asked[node.slot] += 1
         self._answer(node)
         self._open += 1
@@ -54,25 +55,39 @@ class Shells:
     async def host_key(self, node: Node, ctx: StepContext) -> str | None:
         return None
 
-    def api(self, site: Site, ctx: StepContext, within: float | None = None) -> AbstractAsyncContextManager[KubeApi]:
-        raise NotImplementedError  # nobody has a site here
+    def api(
+        self, cluster: ClusterSpec, ctx: StepContext, within: float | None = None
+    ) -> AbstractAsyncContextManager[KubeApi]:
+        raise NotImplementedError  # there is no cluster here
 
 
 class Anywhere:
     operation_id = "operation"
     instance_id = "instance"
 
-    async def connection(self) -> Connection:
+    async def connection(self) -> VimConnection:
         raise NotImplementedError
 
     async def machine(self, machine_id: str) -> FoundMachine:
         raise NotImplementedError
 
-    async def reveal(self, document: Any) -> Any:
+    async def port(self, name: str) -> FoundPort:
+        raise NotImplementedError
+
+    async def package_file(self, vnfd_id: str, path: str, digest: str) -> bytes:
+        raise StepError(f"No file {path}: here is no package.")
+
+    async def package_content(self, vnfd_id: str, path: str, digest: str) -> PackageContent:
+        raise StepError(f"No file {path}: here is no package.")
+
+    async def decrypt_secrets(self, document: Any) -> Any:
         return document
 
     def outcome(self, step_id: str) -> Outcome | None:
         return None
+
+    def progress(self, text: str) -> None:
+        pass
 
 
 def waiting(*nodes: Node) -> Waiting:
@@ -95,7 +110,7 @@ async def test_a_look_that_fails_itself_does_not_end_the_work(caplog: pytest.Log
 
     shells = Shells(answer)
     with caplog.at_level(logging.WARNING):
-        assert await Liveness(shells, limits=QUICK).guarded(work(), waiting(a_node(1))) == "done"
+        assert await Liveness(shells, limits=QUICK).run_while_alive(work(), waiting(a_node(1))) == "done"
     assert "OperationalError" in caplog.text
 
 
@@ -107,7 +122,7 @@ async def test_a_look_that_fails_itself_does_not_hide_why_the_work_failed() -> N
         raise RESTARTING
 
     with pytest.raises(StepError, match="the work's own reason"):
-        await Liveness(Shells(answer), limits=QUICK).guarded(work(), waiting(a_node(1)))
+        await Liveness(Shells(answer), limits=QUICK).run_while_alive(work(), waiting(a_node(1)))
 
 
 async def test_after_looks_that_failed_a_dead_machine_is_still_found() -> None:
@@ -116,7 +131,7 @@ async def test_after_looks_that_failed_a_dead_machine_is_still_found() -> None:
 
     shells = Shells(answer)
     with pytest.raises(StepError, match="workerNode-1 does not answer"):
-        await Liveness(shells, limits=QUICK).guarded(asyncio.sleep(5), waiting(a_node(1)))
+        await Liveness(shells, limits=QUICK).run_while_alive(asyncio.sleep(5), waiting(a_node(1)))
 
 
 MANY = tuple(a_node(number) for number in range(100))
@@ -132,7 +147,7 @@ async def test_what_a_watch_costs_does_not_follow_the_cluster() -> None:
 
     shells = Shells(answer)
     async with asyncio.timeout(20):
-        await Liveness(shells, limits=QUICK).guarded(everybody.wait(), waiting(*MANY))
+        await Liveness(shells, limits=QUICK).run_while_alive(everybody.wait(), waiting(*MANY))
     assert shells.most_at_once <= 10
 
 
@@ -143,4 +158,4 @@ async def test_a_dead_machine_among_many_is_found() -> None:
 
     async with asyncio.timeout(20):
         with pytest.raises(StepError, match=r"^workerNode-37 does not answer"):
-            await Liveness(Shells(answer), limits=QUICK).guarded(asyncio.sleep(30), waiting(*MANY))
+            await Liveness(Shells(answer), limits=QUICK).run_while_alive(asyncio.sleep(30), waiting(*MANY))

@@ -4,15 +4,15 @@ import ipaddress
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from slipway.cluster.kubernetes_names import DNS_LABEL
-from slipway.cluster.load_balancer import Member, VirtualAddress, haproxy_config, keepalived_config
+from slipway.cluster.load_balancer import Backend, VirtualAddress, haproxy_config, keepalived_config
 
-MASTERS = [Member(name=f"master-{n}", address=f"10.10.0.{n + 5}") for n in range(3)]
-SIX = [Member(name=f"master-{n}", address=f"fd00::{n + 5}") for n in range(3)]
+MASTERS = [Backend(name=f"master-{n}", address=f"10.10.0.{n + 5}") for n in range(3)]
+SIX = [Backend(name=f"master-{n}", address=f"fd00::{n + 5}") for n in range(3)]
 VIP = VirtualAddress(address="10.10.0.100", prefix=24, router_id=77)
 
 
@@ -84,7 +84,6 @@ INTERFACES = st.from_regex(r"\A[a-z]{1,8}[0-9]{1,3}\s?\Z") | st.text()
 PASSWORDS = st.from_regex(r"\A[a-z0-9]{8}\s?\Z") | st.text()
 
 
-@settings(deadline=None)
 @given(NAMES, st.ip_addresses().map(str) | st.text())
 @example("a\n    server evil 6.6.6.6:6443", "10.0.0.1")
 @example("a", "10.0.0.1:6443\nlisten stats")
@@ -92,7 +91,7 @@ PASSWORDS = st.from_regex(r"\A[a-z0-9]{8}\s?\Z") | st.text()
 def test_no_value_can_add_a_line_to_haproxy(name: str, address: str) -> None:
     usual = haproxy_config(MASTERS)
     try:
-        told = haproxy_config([*MASTERS[:2], Member(name=name, address=address)])
+        told = haproxy_config([*MASTERS[:2], Backend(name=name, address=address)])
     except ValueError:
         return
     assert len(told.split("\n")) == len(usual.split("\n"))
@@ -101,14 +100,13 @@ def test_no_value_can_add_a_line_to_haproxy(name: str, address: str) -> None:
     assert all(SHAPE.fullmatch(word) for word in last.split(" "))
 
 
-@settings(deadline=None)
 @given(FOUR, FOUR, INTERFACES, PASSWORDS)
 @example("10.0.0.1/24 dev eth0", "10.0.0.1", "eth0", "abcd1234")
 @example("10.0.0.1", "10.0.0.2", "eth0\n}", "abcd1234")
 @example("10.0.0.1", "10.0.0.2", "eth0", "abcd1234\n}")
 @example("10.0.0.1", "10.0.0.2", "eth0", "abcd1234")
 def test_no_value_can_add_a_line_to_keepalived(vip: str, address: str, interface: str, password: str) -> None:
-    masters = [MASTERS[0], Member(name="b", address=address), MASTERS[2]]
+    masters = [MASTERS[0], Backend(name="b", address=address), MASTERS[2]]
     usual = lines(keepalived("master-0"))
     try:
         told = keepalived_config(replace(VIP, address=vip), masters, "b", interface, password)

@@ -4,16 +4,15 @@ import re
 import uuid
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from slipway.cluster.kubernetes_names import DNS_LABEL, is_label_key, is_label_value
 from slipway.cluster.naming import (
     etcd_member_name,
-    etcd_pod_name,
     label_value,
+    location_labels,
     node_name,
-    place_labels,
     virtual_router_id,
 )
 
@@ -39,32 +38,29 @@ def test_the_number_is_not_cut_off() -> None:
     assert re.search(r"-1234-[0-9a-f]{10}$", node_name(INSTANCE, "w" * 200 + "-1234"))
 
 
-@settings(deadline=None)
 @given(st.text(), st.text())
 def test_any_slot_gives_a_dns_label(instance: str, slot: str) -> None:
     assert DNS_LABEL.fullmatch(node_name(instance, slot))
 
 
-@settings(deadline=None)
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_any_word_of_a_vim_becomes_a_label_and_stays_apart(one: str, other: str) -> None:
-    labels = place_labels(one, other)
+    labels = location_labels(one, other)
     assert all(is_label_key(key) and is_label_value(value) for key, value in labels.items())
     assert (label_value(one) == label_value(other)) == (one == other)
 
 
 def test_labels_tell_where_a_node_runs() -> None:
-    assert place_labels("compute-1.example.org", "nova") == {
+    assert location_labels("compute-1.example.org", "nova") == {
         "CIS-node": "compute-1.example.org",
         "kubernetes.io/zone": "nova",
         "topology.kubernetes.io/zone": "nova",
     }
-    assert place_labels(None, None) == {}
+    assert location_labels(None, None) == {}
 
 
 def test_etcd_members_are_called_as_kubeadm_calls_them() -> None:
     assert etcd_member_name("master-0-ab") == "master-0-ab"
-    assert etcd_pod_name("master-0-ab") == "etcd-master-0-ab"
 
 
 def test_routers_have_a_number_that_vrrp_takes() -> None:

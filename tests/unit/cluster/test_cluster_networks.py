@@ -3,11 +3,11 @@ from __future__ import annotations
 import ipaddress
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from slipway.cluster.networks import chosen_networks, network_problems, no_proxy, node_prefix
-from slipway.cluster.node_parameters import MasterParameters
+from slipway.cluster.parameters import MasterParameters
 from slipway.cluster.values import Secret
 
 
@@ -63,7 +63,6 @@ def test_a_small_part_limits_the_pods_of_a_node() -> None:
     assert chosen_networks(masters("192.168.0.0/16"), None, 7).max_pods == 110
 
 
-@settings(deadline=None)
 @given(st.ip_addresses(v=4), st.integers(1, 32), st.integers(1, 5000))
 def test_whatever_is_accepted_has_room_for_all(address: ipaddress.IPv4Address, prefix: int, nodes: int) -> None:
     network = ipaddress.ip_network((int(address), prefix), strict=False)

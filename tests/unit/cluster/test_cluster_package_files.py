@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from slipway.cluster.package_files import check_files, named_files
+from slipway.cluster.checks import check_files, named_files
 from slipway.cluster.parameters import NAME, PATH, ClusterParameters, read_parameters
 from slipway.model.errors import BadRequest
 from tests.unit.cluster.documents import FULL, PACKAGES, V2, with_value

@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 
 from slipway.cluster.parameters import NAME, ClusterParameters, ShortCredentials, read_parameters
-from slipway.cluster.reading import parameter_names
-from slipway.cluster.registry_vnf_parameters import RegistryVnfParameters
 from slipway.cluster.versions import SUPPORTED
+from tests.unit.cluster.parameter_names import parameter_names
 
 PAGE = (Path(__file__).parents[3] / "docs" / "cluster-parameters.md").read_text()
 FIRST_CELLS = [line.split(" | ")[0] for line in PAGE.splitlines() if line.startswith("| `")]
 DOCUMENTED = {name for cell in FIRST_CELLS for name in re.findall(r"`([^`]+)`", cell)}
-# The proxy of a registry's machine is that of a cluster.
-KNOWN = {*parameter_names(ClusterParameters), *parameter_names(RegistryVnfParameters)}
+KNOWN = {*parameter_names(ClusterParameters)}
 
 
 @pytest.mark.parametrize("name", sorted(KNOWN))

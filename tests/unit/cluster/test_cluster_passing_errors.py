@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slipway.cluster.steps.machine import if_passing
+from slipway.cluster.steps.machine import temporary_if_api_error
 from slipway.model.errors import StepError
 
 
@@ -21,4 +21,4 @@ from slipway.model.errors import StepError
     ],
 )
 def test_only_an_api_that_was_silent_for_a_moment_is_tried_again(said: str, again: bool) -> None:
-    assert if_passing(StepError(said)).temporary is again
+    assert temporary_if_api_error(StepError(said)).temporary is again

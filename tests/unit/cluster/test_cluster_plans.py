@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from slipway.cluster import plans
-from slipway.lcm.weaving import woven
+from slipway.lcm.hook_ordering import with_hooks
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.descriptor import Flavour, Hook
 from slipway.model.errors import BadRequest, Unprocessable
@@ -23,7 +23,7 @@ from slipway.model.requests import (
     TerminateRequest,
     TerminationType,
 )
-from slipway.model.situation import Situation
+from slipway.model.situation import PlanningSituation
 from tests.unit.cluster.cluster_situations import (
     DRIVER,
     Slots,
@@ -38,8 +38,8 @@ from tests.unit.cluster.cluster_situations import (
 BOTH: Edges = frozenset({"start", "end"})
 
 
-def whole_plan(name: str, now: Situation) -> Plan:
-    return woven(DRIVER.plan(name, BOTH, now), vim_steps(now)).checked()
+def whole_plan(name: str, now: PlanningSituation) -> Plan:
+    return with_hooks(DRIVER.plan(name, BOTH, now), vim_steps(now)).checked()
 
 
 def instantiate(masters: int, workers: int = 2) -> Plan:
@@ -98,9 +98,9 @@ def test_a_scale_in_moves_the_pods_first_and_forgets_the_node_last() -> None:
     request = ScaleRequest(type=ScaleType.SCALE_IN, aspect_id="worker_instance")
     plan = whole_plan("scale", situation(OperationType.SCALE, request, before, after, 1))
     assert [step.id for step in plan.steps] == [
-        "drain workerNode-2", "remove machine workerNode-2", "forget workerNode-2",
+        "drain workerNode-2", "remove machine workerNode-2", "delete node workerNode-2",
     ]  # fmt: skip
-    assert earlier(plan, "forget workerNode-2") == {"drain workerNode-2", "remove machine workerNode-2"}
+    assert earlier(plan, "delete node workerNode-2") == {"drain workerNode-2", "remove machine workerNode-2"}
 
 
 @pytest.mark.parametrize("operation", [OperationType.SCALE, OperationType.HEAL])
@@ -112,8 +112,8 @@ def test_with_a_hook_at_the_start_only_the_node_is_forgotten_once_its_machine_is
         request = ScaleRequest(type=ScaleType.SCALE_IN, aspect_id="worker_instance")
     now = situation(operation, request, before, after, 1)
     only_start = DRIVER.plan(operation.value.lower(), frozenset({"start"}), now)
-    plan = woven(only_start, vim_steps(now)).checked()
-    assert {"drain workerNode-2", "remove machine workerNode-2"} <= earlier(plan, "forget workerNode-2")
+    plan = with_hooks(only_start, vim_steps(now)).checked()
+    assert {"drain workerNode-2", "remove machine workerNode-2"} <= earlier(plan, "delete node workerNode-2")
     assert "join workerNode-2" not in {step.id for step in plan.steps}
 
 
@@ -122,7 +122,7 @@ def test_with_a_hook_at_the_end_only_masters_are_still_healed_one_by_one() -> No
     healed = ("masterNode-0", "masterNode-1")
     request = HealRequest(vnfc_instance_id=tuple(f"vnfc-{slot}" for slot in healed))
     now = situation(OperationType.HEAL, request, before, renewed(before, *healed), 5)
-    plan = woven(DRIVER.plan("heal", frozenset({"end"}), now), vim_steps(now)).checked()
+    plan = with_hooks(DRIVER.plan("heal", frozenset({"end"}), now), vim_steps(now)).checked()
     assert "ready masterNode-0" in earlier(plan, "remove machine masterNode-1")
 
 
@@ -130,15 +130,15 @@ def test_masters_that_are_scaled_in_leave_etcd_one_after_another() -> None:
     before, after = slots(5, 1), slots(3, 1)
     request = ScaleRequest(type=ScaleType.SCALE_IN, aspect_id="master_instance", number_of_steps=2)
     plan = whole_plan("scale", situation(OperationType.SCALE, request, before, after, 5))
-    assert "leave etcd masterNode-3" in earlier(plan, "ask etcd about masterNode-4")
+    assert "leave etcd masterNode-3" in earlier(plan, "check quorum without masterNode-4")
     assert "leave etcd masterNode-4" in earlier(plan, "remove machine masterNode-4")
-    assert "forget masterNode-4" in earlier(plan, "balance masterNode-0")
+    assert "delete node masterNode-4" in earlier(plan, "balance masterNode-0")
 
 
 def test_a_healed_worker_is_drained_replaced_forgotten_and_joins_again() -> None:
     plan = heal(slots(1, 2), "workerNode-0", masters=1)
     assert earlier(plan, "ready workerNode-0") == {
-        "drain workerNode-0", "remove machine workerNode-0", "make machine workerNode-0", "forget workerNode-0",
+        "drain workerNode-0", "remove machine workerNode-0", "make machine workerNode-0", "delete node workerNode-0",
         "prepare workerNode-0", "join workerNode-0",
     }  # fmt: skip
 
@@ -153,9 +153,9 @@ def test_workers_are_healed_a_third_at_a_time() -> None:
 
 def test_a_master_leaves_only_when_the_one_before_is_back() -> None:
     plan = heal(slots(5, 1), "masterNode-1", "masterNode-0", "masterNode-4", masters=5)
-    assert "ready masterNode-0" in earlier(plan, "ask etcd about masterNode-1")
+    assert "ready masterNode-0" in earlier(plan, "check quorum without masterNode-1")
     assert "ready masterNode-1" in earlier(plan, "drain masterNode-4")
-    assert "ask etcd about masterNode-0" in earlier(plan, "drain masterNode-0")
+    assert "check quorum without masterNode-0" in earlier(plan, "drain masterNode-0")
     assert {f"balance masterNode-{n} for masterNode-0" for n in (2, 3)} <= earlier(plan, "join masterNode-0")
     last = {f"balance masterNode-{n} for masterNode-4" for n in (0, 1, 2, 3)}
     assert last <= earlier(plan, "join masterNode-4")
@@ -169,7 +169,7 @@ def test_a_machine_that_is_yet_to_be_healed_is_left_alone_until_then() -> None:
 def test_dead_masters_are_healed_first() -> None:
     before = slots(3, 1)
     plan = heal(before, "masterNode-0", "masterNode-2", masters=3, broken=("masterNode-2",))
-    assert "ready masterNode-2" in earlier(plan, "ask etcd about masterNode-0")
+    assert "ready masterNode-2" in earlier(plan, "check quorum without masterNode-0")
 
 
 def test_steps_work_through_masters_that_stay() -> None:

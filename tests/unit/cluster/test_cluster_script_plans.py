@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from slipway.lcm.weaving import woven
+from slipway.lcm.hook_ordering import with_hooks
 from slipway.model.hooks import EDGES
 from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
 from slipway.model.requests import HealRequest, InstantiateRequest
-from slipway.model.situation import Situation
+from slipway.model.situation import PlanningSituation
 from tests.unit.cluster.cluster_situations import DRIVER, earlier, parameters, renewed, situation, slots, vim_steps
 
 KEY = "k8s_cluster_installation_param"
@@ -20,8 +20,8 @@ HELM = {"helm": {"path": "Files/helm.tgz", "sha256": "a" * 64}}
 REGISTRY = {"connection_type": 0, "server": "10.0.0.9:5000"}
 
 
-def whole_plan(name: str, now: Situation) -> Plan:
-    return woven(DRIVER.plan(name, frozenset(EDGES), now), vim_steps(now)).checked()
+def whole_plan(name: str, now: PlanningSituation) -> Plan:
+    return with_hooks(DRIVER.plan(name, frozenset(EDGES), now), vim_steps(now)).checked()
 
 
 def instantiate(masters: int, **more: Any) -> Plan:
@@ -51,7 +51,11 @@ def test_a_script_is_run_where_we_would_begin_and_join(masters: int) -> None:
     assert "init masterNode-0" in earlier(plan, "ready masterNode-0")
     script = next(step for step in plan.steps if step.id == "join workerNode-0")
     assert script.args["setup"] == {"private_registry_connection_info": [REGISTRY]}
-    assert (script.args["path"], script.args["first"], script.args["kept"]) == ("Scripts/node.sh", False, False)
+    assert (script.args["path"], script.args["first"], script.args["kept"]) == (
+        "Scripts/node.sh",
+        False,
+        False,
+    )
 
 
 def test_masters_that_are_healed_by_a_script_still_go_and_come_one_by_one() -> None:

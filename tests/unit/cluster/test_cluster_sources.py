@@ -5,11 +5,11 @@ import tomllib
 
 import pytest
 
-from slipway.cluster.containerd_config import Login, containerd_toml
-from slipway.cluster.reading import Refusal
+from slipway.cluster.containerd_config import RegistryLogin, containerd_toml
+from slipway.cluster.schema import Refusal
 from slipway.cluster.source_parameters import SourceParameters
-from slipway.cluster.steps.packages import KEYRING, LIST, repository_files
-from slipway.cluster.steps.proxy import exports
+from slipway.cluster.steps.setup import exports
+from slipway.cluster.steps.sources import APT_LIST, KEYRING, repository_files
 from slipway.cluster.values import url
 
 REPOSITORY = "https://packages.example.com/v1.34/deb"
@@ -21,14 +21,14 @@ def source(*, allow_unsigned: bool = False) -> SourceParameters:
 
 def test_a_repository_is_trusted_by_the_key_of_the_package_alone() -> None:
     armoured = repository_files(source(), b"-----BEGIN PGP PUBLIC KEY BLOCK-----\n...")
-    assert armoured[LIST] == f"deb [signed-by={KEYRING}.asc] {REPOSITORY} /\n"
+    assert armoured[APT_LIST] == f"deb [signed-by={KEYRING}.asc] {REPOSITORY} /\n"
     assert armoured[f"{KEYRING}.asc"].startswith(b"-----BEGIN")  # type: ignore[arg-type]
-    assert repository_files(source(), b"\x99\x01")[LIST] == f"deb [signed-by={KEYRING}.gpg] {REPOSITORY} /\n"
+    assert repository_files(source(), b"\x99\x01")[APT_LIST] == f"deb [signed-by={KEYRING}.gpg] {REPOSITORY} /\n"
 
 
 def test_without_a_key_a_repository_is_trusted_only_when_that_was_said() -> None:
-    assert repository_files(source(allow_unsigned=True), None) == {LIST: f"deb [trusted=yes] {REPOSITORY} /\n"}
-    assert repository_files(source(), None) == {LIST: f"deb {REPOSITORY} /\n"}
+    assert repository_files(source(allow_unsigned=True), None) == {APT_LIST: f"deb [trusted=yes] {REPOSITORY} /\n"}
+    assert repository_files(source(), None) == {APT_LIST: f"deb {REPOSITORY} /\n"}
 
 
 @pytest.mark.parametrize("given", ["https://me:hills@example.com/x", "https://a b", "ftp://example.com", "https://"])
@@ -48,7 +48,7 @@ def test_variables_arrive_in_a_shell_as_they_are() -> None:
 @pytest.mark.parametrize(("version", "plugin"), [(2, "io.containerd.grpc.v1.cri"), (3, "io.containerd.cri.v1.images")])
 def test_logins_are_in_containerds_own_configuration(version: int, plugin: str) -> None:
     password = 'quotes " and \\ and ü'
-    logins = {"10.0.0.9:5000": Login("puller", password)}
+    logins = {"10.0.0.9:5000": RegistryLogin("puller", password)}
     registry = tomllib.loads(containerd_toml("3.10", config_version=version, logins=logins))["plugins"][plugin][
         "registry"
     ]

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from slipway.cluster.checks import refuse_unsupported_parameters
 from slipway.cluster.parameters import NAME, PATH, ClusterParameters, read_parameters
-from slipway.cluster.reading import parameter_names
-from slipway.cluster.unsupported import refuse_unsupported
 from slipway.model.errors import BadRequest, Unprocessable
 from tests.unit.cluster.documents import DIGEST, FULL, KUBESPRAY, PACKAGES, REGISTRIES, V2, VOLUMES
+from tests.unit.cluster.parameter_names import parameter_names
 
 SOURCE = Path(__file__).parents[3] / "src" / "slipway" / "cluster"
 SCRIPT = "Scripts/node.sh"
@@ -35,79 +35,79 @@ WITH_SCRIPT: dict[str, Any] = {
 }
 # Where each of the others is used: a module of slipway.cluster, and the words there.
 USED = {
-    "script_path": ("scripted.py", "parameters.script_path"),
+    "script_path": ("plan_adjustments.py", "parameters.script_path"),
     "vim_name": ("plans.py", "vim_name_for"),
     "aspect_id": ("roles.py", "aspect_id"),
     "vdu_id": ("roles.py", "vdu_id"),
-    "ssh_cp_name": ("roster.py", "role.ssh_cp_name"),
-    "nic_cp_name": ("roster.py", "role.traffic_cp_name"),
-    "username": ("site.py", "parameters.username"),
-    "password": ("site.py", "parameters.password"),
-    "private_key": ("site.py", "parameters.private_key"),
-    "passphrase": ("site.py", "parameters.passphrase"),
-    "ssh_port": ("site.py", "parameters.ssh_port"),
+    "ssh_cp_name": ("change.py", "role.ssh_cp_name"),
+    "nic_cp_name": ("change.py", "role.traffic_cp_name"),
+    "username": ("spec.py", "parameters.username"),
+    "password": ("spec.py", "parameters.password"),
+    "private_key": ("spec.py", "parameters.private_key"),
+    "passphrase": ("spec.py", "parameters.passphrase"),
+    "ssh_port": ("spec.py", "parameters.ssh_port"),
     "labels": ("steps/nodes.py", "args.node.labels"),
     "taints": ("steps/bootstrap.py", "node.taints"),
     "pod_cidr": ("networks.py", "pod_cidr"),
     "cluster_cidr": ("networks.py", "cluster_cidr"),
     "cluster_cp_name": ("checks.py", "master_node.cluster_cp_name"),
+    "cluster_fip_name": ("checks.py", "node.cluster_fip_name"),
     "cluster_ip": ("checks.py", "master_node.cluster_ip"),
-    "kubernetes_version": ("roster.py", "parameters.kubernetes_version"),
+    "kubernetes_version": ("request.py", "parameters.kubernetes_version"),
     "cni": ("plans.py", "parameters.cni"),
-    "image_repository": ("roster.py", "parameters.image_repository"),
+    "image_repository": ("change.py", "parameters.image_repository"),
     "source": ("steps/sources.py", "source.kind"),
     "source.kind": ("steps/sources.py", "source.kind"),
-    "source.repository": ("steps/packages.py", "source.repository"),
-    "source.signing_key_path": ("steps/packages.py", "source.signing_key_path"),
-    "source.allow_unsigned": ("steps/packages.py", "source.allow_unsigned"),
+    "source.repository": ("steps/sources.py", "source.repository"),
+    "source.signing_key_path": ("steps/sources.py", "source.signing_key_path"),
+    "source.allow_unsigned": ("steps/sources.py", "source.allow_unsigned"),
     "source.files": ("steps/sources.py", "source.files"),
-    "source.files[].name": ("steps/program_files.py", "file.name"),
-    "source.files[].url": ("steps/program_files.py", "file.url"),
-    "source.files[].path": ("steps/program_files.py", "file.path"),
-    "source.files[].sha256": ("steps/program_files.py", "file.sha256"),
-    "helm": ("helm_plans.py", "parameters.helm"),
-    "helm.install": ("helm_plans.py", "wanted.install"),
+    "source.files[].name": ("steps/sources.py", "file.name"),
+    "source.files[].url": ("steps/sources.py", "file.url"),
+    "source.files[].path": ("steps/sources.py", "file.path"),
+    "source.files[].sha256": ("steps/sources.py", "file.sha256"),
+    "helm": ("plan_adjustments.py", "parameters.helm"),
+    "helm.install": ("plan_adjustments.py", "wanted.install"),
     "helm.version": ("steps/helm.py", "given.version"),
     "helm.url": ("steps/helm.py", "given.url"),
     "helm.path": ("steps/helm.py", "given.path"),
     "helm.sha256": ("steps/helm.py", "given.sha256"),
-    "helm_installation_script_path": ("helm_plans.py", "helm_installation_script_path"),
-    "proxy": ("steps/proxy.py", 'setup["proxy"]'),
-    "proxy.http_proxy": ("steps/proxy.py", "proxy.http_proxy"),
-    "proxy.https_proxy": ("steps/proxy.py", "proxy.https_proxy"),
-    "proxy.no_proxy": ("steps/proxy.py", "proxy.no_proxy"),
+    "helm_installation_script_path": ("plan_adjustments.py", "helm_installation_script_path"),
+    "proxy": ("steps/setup.py", 'setup["proxy"]'),
+    "proxy.http_proxy": ("steps/setup.py", "proxy.http_proxy"),
+    "proxy.https_proxy": ("steps/setup.py", "proxy.https_proxy"),
+    "proxy.no_proxy": ("steps/setup.py", "proxy.no_proxy"),
     "proxy.k8s_node_cidr": ("checks.py", "proxy.k8s_node_cidr"),
     "drain": ("planning.py", "parameters.drain"),
     "drain.timeout": ("planning.py", "drain.timeout"),
     "drain.empty_dir": ("planning.py", "drain.empty_dir"),
     "drain.force": ("planning.py", "drain.force"),
     "smoke_test": ("plans.py", "parameters.smoke_test"),
-    "private_registry_connection_info": ("steps/registries.py", "private_registry_connection_info"),
+    "private_registry_connection_info": ("steps/setup.py", "private_registry_connection_info"),
     "private_registry_connection_info[].connection_type": ("containerd_config.py", "connection_type"),
-    "private_registry_connection_info[].server": ("steps/registries.py", "registry.server"),
-    "private_registry_connection_info[].username": ("steps/registries.py", "one.username"),
-    "private_registry_connection_info[].password": ("steps/registries.py", "one.password"),
-    "private_registry_connection_info[].certificate_path": ("steps/registries.py", "registry.certificate_path"),
-    "private_registry_connection_info[].hosts_string": ("steps/registries.py", "registry.hosts_string"),
+    "private_registry_connection_info[].server": ("steps/setup.py", "registry.server"),
+    "private_registry_connection_info[].username": ("steps/setup.py", "one.username"),
+    "private_registry_connection_info[].password": ("steps/setup.py", "one.password"),
+    "private_registry_connection_info[].certificate_path": ("steps/setup.py", "registry.certificate_path"),
+    "private_registry_connection_info[].hosts_string": ("steps/setup.py", "registry.hosts_string"),
 }
-FLOATING = "master_node.cluster_fip_name"
 GROUPS = {"master_node", "worker_node"}
 ALL = tuple(parameter_names(ClusterParameters))
 
 
 def refused(**given: Any) -> str:
     with pytest.raises(Unprocessable) as caught:
-        refuse_unsupported(read_parameters({NAME: NODES | given}))
+        refuse_unsupported_parameters(read_parameters({NAME: NODES | given}))
     return caught.value.detail
 
 
 def accepted(**given: Any) -> None:
-    refuse_unsupported(read_parameters({NAME: NODES | given}))
+    refuse_unsupported_parameters(read_parameters({NAME: NODES | given}))
 
 
 def is_refused(name: str) -> bool:
     """The tests below give each of them; what is below one is refused with it."""
-    return name == FLOATING or re.split(r"[.\[]", name)[0] in ALWAYS
+    return re.split(r"[.\[]", name)[0] in ALWAYS
 
 
 def as_in_table(name: str) -> str:
@@ -117,7 +117,7 @@ def as_in_table(name: str) -> str:
 
 def test_each_parameter_is_in_one_table() -> None:
     assert {as_in_table(name) for name in ALL if name not in GROUPS and not is_refused(name)} == USED.keys()
-    assert {*ALWAYS, FLOATING} <= {*ALL}
+    assert {*ALWAYS} <= {*ALL}
 
 
 @pytest.mark.parametrize("name", sorted(name for name in ALL if name not in GROUPS and not is_refused(name)))
@@ -137,11 +137,6 @@ def test_what_does_not_work_yet_is_refused_by_name(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(ALWAYS))
 def test_an_empty_one_says_nothing_and_passes(name: str, empty: Any) -> None:
     accepted(**{name: empty})
-
-
-def test_a_floating_address_of_the_cluster_is_refused() -> None:
-    detail = refused(master_node=V2["master_node"] | {"cluster_fip_name": "vip_FloatingIP"})
-    assert detail.startswith(f"{PATH}.master_node.cluster_fip_name: ")
 
 
 @pytest.mark.parametrize("name", sorted(WITH_SCRIPT))
@@ -181,7 +176,7 @@ def test_all_of_them_are_told_in_one_answer() -> None:
 
 @pytest.mark.parametrize("document", [V2, PACKAGES, {**REGISTRIES, "script_path": ""}])
 def test_what_works_passes(document: dict[str, Any]) -> None:
-    refuse_unsupported(read_parameters({NAME: document}))
+    refuse_unsupported_parameters(read_parameters({NAME: document}))
 
 
 def test_a_digest_is_still_read_where_it_counts() -> None:

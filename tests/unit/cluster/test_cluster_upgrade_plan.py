@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from slipway.cluster.request import read_request
 from slipway.cluster.upgrade import HOOK, RECORD, wanted_version
 from slipway.model.descriptor import Hook
 from slipway.model.errors import BadRequest, Unprocessable
-from slipway.model.merge import merge_patch
+from slipway.model.json_documents import merge_patch
 from slipway.model.operation import OperationType
 from slipway.model.package import SoftwareImage
 from slipway.model.plan import Plan
 from slipway.model.requests import ChangePackageRequest
-from slipway.model.situation import Situation
+from slipway.model.situation import PlanningSituation
 from tests.unit.cluster.cluster_situations import DRIVER, earlier, situation, slots
 
 OLD = "1.33.13"
@@ -39,7 +40,7 @@ def change(
     image: str = "7",
     recorded: dict[str, Any] | None = None,
     hook: bool = True,
-) -> Situation:
+) -> PlanningSituation:
     given = {"k8s_cluster_installation_param": {"kubernetes_version": asked}} if asked else {}
     request = ChangePackageRequest(vnfd_id="d", additional_params=given)
     there = slots(masters, workers)
@@ -58,7 +59,7 @@ def change(
     )
 
 
-def plan(now: Situation) -> Plan:
+def plan(now: PlanningSituation) -> Plan:
     DRIVER.check(now)
     return DRIVER.plan("change_current_package", frozenset({"end"}), now).end.checked()
 
@@ -70,8 +71,8 @@ def versions(made: Plan) -> set[str]:
 def test_no_node_is_touched_before_every_node_was_looked_at() -> None:
     made = plan(change(3, 4))
     looks = {f"examine {slot}" for slot in slots(3, 4)}
-    assert earlier(made, "ask etcd about masterNode-0") == looks
-    assert earlier(made, "upgrade masterNode-0") == looks | {"ask etcd about masterNode-0"}
+    assert earlier(made, "check quorum without masterNode-0") == looks
+    assert earlier(made, "upgrade masterNode-0") == looks | {"check quorum without masterNode-0"}
 
 
 def test_masters_go_one_by_one_and_workers_after_them_a_third_at_a_time() -> None:
@@ -100,7 +101,9 @@ def test_the_cluster_changes_at_the_first_master_and_etcd_is_asked_where_there_a
     for masters in (1, 3):
         made = plan(change(masters))
         assert [step.id for step in made.steps if step.args.get("first")] == ["upgrade masterNode-0"]
-        assert len([step for step in made.steps if step.id.startswith("ask etcd")]) == (masters if masters > 1 else 0)
+        assert len([step for step in made.steps if step.id.startswith("check quorum")]) == (
+            masters if masters > 1 else 0
+        )
 
 
 def test_the_version_is_the_requests_or_the_images_or_stays() -> None:
@@ -135,7 +138,7 @@ def test_an_image_that_cant_follow_and_a_package_without_the_hook_are_refused() 
         DRIVER.check(change(hook=False))
 
 
-def made_with(now: Situation, **given: Any) -> Situation:
+def made_with(now: PlanningSituation, **given: Any) -> PlanningSituation:
     stored = merge_patch(now.instance.parameters, {"k8s_cluster_installation_param": given})
     return dataclasses.replace(now, instance=replace(now.instance, parameters=stored))
 
@@ -149,14 +152,14 @@ def made_with(now: Situation, **given: Any) -> Situation:
 )
 def test_nodes_that_nobody_can_bring_to_the_version_are_told_before(given: dict[str, Any], said: str) -> None:
     with pytest.raises(BadRequest, match=said):
-        wanted_version(made_with(change(), **given))
+        wanted_version(read_request(made_with(change(), **given)))
 
 
 @pytest.mark.parametrize("given", [SCRIPT, {"source": FILES}, {"source": PACKAGES, "kubernetes_version": OLD}])
 def test_an_image_of_another_version_is_nothing_to_nodes_whose_programs_come_from_elsewhere(
     given: dict[str, Any],
 ) -> None:
-    assert wanted_version(made_with(change(asked=None, image="1.34.4"), **given)) is None
+    assert wanted_version(read_request(made_with(change(asked=None, image="1.34.4"), **given))) is None
 
 
 def test_programs_from_elsewhere_are_on_every_node_before_any_changes() -> None:

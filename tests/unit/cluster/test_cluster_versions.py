@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from slipway.cluster.reading import Refusal
+from slipway.cluster.schema import Refusal
 from slipway.cluster.versions import SUPPORTED, V1BETA3, V1BETA4, Version, refuse_node, refuse_upgrade, version
 
 

@@ -11,14 +11,14 @@ import pytest
 from sqlalchemy import select, update
 from sqlalchemy.engine import URL
 
-from slipway.engine.journal import Journal
+from slipway.engine.journal_writer import JournalWriter
 from slipway.model.errors import Conflict, LeaseLost, StepError
 from slipway.model.journal import StepState
 from slipway.model.operation import State
 from slipway.model.plan import Plan
 from slipway.store import operations, steps, workers
 from slipway.store.database import Database
-from slipway.store.rounds import DATABASE_AWAY
+from slipway.store.poll_loop import DATABASE_UNAVAILABLE
 from slipway.store.tables import operations as operations_table
 from slipway.store.tables import workers as workers_table
 from tests.unit.engine.world import Yard, chain, new_operation, step
@@ -47,8 +47,8 @@ async def test_the_conflict_names_the_operation_and_what_to_do(database: Databas
 
 async def test_two_workers_share_operations_and_none_is_run_twice(database: Database) -> None:
     async with Yard(database, operations_at_once=3) as one, Yard(database, operations_at_once=3) as two:
-        two.lifecycle = one.lifecycle
-        two.worker._lifecycle = one.lifecycle
+        two.handler = one.handler
+        two.worker._handler = one.handler
         plans = {f"op{number}": chain(f"op{number}") for number in range(30)}
         accepted = [await one.accept(plan) for plan in plans.values()]
         two.worker.wake()
@@ -100,19 +100,21 @@ async def test_a_worker_frozen_inside_a_transaction_keeps_nobody_from_its_operat
     """Its lock would be held for as long as it is frozen, or until TCP notices that its host has gone."""
     database = Database(postgresql_url, idle_seconds=0.5)
     frozen = Yard(database)
-    await frozen.worker.begin()
+    await frozen.worker.take_lease()
     operation_id = await frozen.accept(chain("a"))
-    (held,) = await database.write(operations.claim, frozen.worker.id, [], 1, orphans=False)
+    (claimed,) = await database.write(operations.claim, frozen.worker.id, [], 1, 1, orphans=False)
     with database.engine.connect() as connection:
-        operations.fenced(connection, operation_id, held.epoch)
+        operations.fenced(connection, operation_id, claimed.epoch)
         await _end_lease(database, frozen)
         async with Yard(database) as heir:
-            heir.lifecycle.plans = frozen.lifecycle.plans
+            heir.handler.plans = frozen.handler.plans
             assert (await heir.rest(operation_id)).operation_state is State.COMPLETED
-        with pytest.raises(DATABASE_AWAY):  # as to a worker whose database went away: it tries again, and is fenced
+        with pytest.raises(
+            DATABASE_UNAVAILABLE
+        ):  # as to a worker whose database went away: it tries again, and is fenced
             operations.mark_planned(connection, operation_id)
     with pytest.raises(LeaseLost):
-        await database.write(operations.fenced, operation_id, held.epoch)
+        await database.write(operations.fenced, operation_id, claimed.epoch)
     database.close()
 
 
@@ -122,7 +124,7 @@ async def test_a_worker_that_leaves_hands_back_what_it_runs(database: Database) 
         gate = leaving.world.hold("a")
         operation_id = await leaving.accept(chain("a", "b"))
         await leaving.world.begun["a"].wait()
-        going = asyncio.create_task(leaving.worker.leave(grace=5))
+        going = asyncio.create_task(leaving.worker.shut_down(grace=5))
         gate.set()
         await going
         assert leaving.world.done == ["a"]
@@ -137,7 +139,7 @@ async def test_a_step_that_outlasts_the_grace_is_broken_off_and_done_by_the_next
         leaving.world.hold("a")
         operation_id = await leaving.accept(chain("a"))
         await leaving.world.begun["a"].wait()
-        await leaving.worker.leave(grace=0.05)
+        await leaving.worker.shut_down(grace=0.05)
         async with Yard(database) as heir:
             assert (await heir.rest(operation_id)).operation_state is State.COMPLETED
 
@@ -146,7 +148,7 @@ async def test_an_operation_that_fell_out_of_its_workers_hands_is_taken_up_again
     """Claimed on paper, running nowhere: what is left when the database was away at the wrong moment."""
     async with Yard(database) as yard:
         operation = new_operation()
-        yard.lifecycle.plans[operation.id] = chain("a")
+        yard.handler.plans[operation.id] = chain("a")
         await database.write(operations.accept, operation, None)
         await database.write(lambda c: c.execute(update(operations_table).values(worker_id=yard.worker.id)))
         yard.worker.wake()
@@ -159,7 +161,7 @@ async def test_after_its_own_lease_ended_a_worker_gives_the_others_time_before_i
     async with Yard(database, lease=0.9) as yard:
         await _end_lease(database, yard)
         operation = new_operation()
-        yard.lifecycle.plans[operation.id] = chain("a")
+        yard.handler.plans[operation.id] = chain("a")
         await database.write(operations.accept, operation, None)
         await database.write(lambda c: c.execute(update(operations_table).values(worker_id="silent for now")))
         await asyncio.sleep(0.5)
@@ -191,7 +193,7 @@ async def test_many_operations_at_once_all_complete(database: Database) -> None:
 
 async def _end_lease(database: Database, yard: Yard) -> None:
     """As if the worker had not been heard of for long."""
-    yard.worker._beat_at = float("inf") if yard.worker._lease > 1 else 0.0
+    yard.worker._renew_at = float("inf") if yard.worker._lease > 1 else 0.0
     await database.write(
         lambda c: c.execute(update(workers_table).where(workers_table.c.id == yard.worker.id).values(lease_until=0.0))
     )
@@ -204,7 +206,7 @@ async def test_what_a_worker_claims_while_it_leaves_is_handed_back_untouched(
         claim, claiming, left = operations.claim, asyncio.Event(), threading.Event()
         loop = asyncio.get_running_loop()
 
-        def slow_claim(*args: Any, **kwargs: Any) -> list[operations.Held]:
+        def slow_claim(*args: Any, **kwargs: Any) -> list[operations.ClaimedOperation]:
             loop.call_soon_threadsafe(claiming.set)
             assert left.wait(10)
             return claim(*args, **kwargs)
@@ -212,7 +214,7 @@ async def test_what_a_worker_claims_while_it_leaves_is_handed_back_untouched(
         monkeypatch.setattr(operations, "claim", slow_claim)
         operation_id = await leaving.accept(chain("a"))
         await asyncio.wait_for(claiming.wait(), 10)
-        going = asyncio.create_task(leaving.worker.leave(grace=5))
+        going = asyncio.create_task(leaving.worker.shut_down(grace=5))
         await asyncio.sleep(0)
         left.set()
         await going
@@ -223,13 +225,13 @@ async def test_what_a_worker_claims_while_it_leaves_is_handed_back_untouched(
         assert not leaving.world.began
     monkeypatch.setattr(operations, "claim", claim)
     async with Yard(database) as heir:
-        heir.lifecycle.plans.update(leaving.lifecycle.plans)
+        heir.handler.plans.update(leaving.handler.plans)
         heir.worker.wake()
         assert (await heir.rest(operation_id)).operation_state is State.COMPLETED
 
 
 async def test_nobody_waits_for_what_a_broken_off_journal_will_not_write(database: Database) -> None:
-    journal, wait = Journal(database), threading.Event()
+    journal, wait = JournalWriter(database), threading.Event()
     first = journal.write(lambda connection: wait.wait(10))
     await asyncio.sleep(0)
     second = journal.write(lambda connection: False)
@@ -239,3 +241,15 @@ async def test_nobody_waits_for_what_a_broken_off_journal_will_not_write(databas
     wait.set()
     assert {first, second} == done
     assert await asyncio.wait_for(journal.write(lambda connection: "again"), 10) == "again"
+
+
+async def test_one_project_leaves_slots_to_the_others(database: Database) -> None:
+    """Twenty of one project that stand still, and one of another that came last."""
+    async with Yard(database, operations_at_once=10) as yard:
+        gate = yard.world.hold("stuck")
+        for _ in range(20):
+            await yard.accept(chain("stuck"), project="blue")
+        await yard.world.begun["stuck"].wait()
+        late = await yard.accept(chain("quick"), project="red")
+        assert (await yard.rest(late)).operation_state is State.COMPLETED
+        gate.set()

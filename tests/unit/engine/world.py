@@ -9,16 +9,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection as DatabaseConnection
+from sqlalchemy import Connection
 
 from slipway.engine.worker import Worker
-from slipway.model.action import Action, Connection, StepContext
+from slipway.model.access import DEFAULT_PROJECT
+from slipway.model.action import Action, StepContext, VimConnection
 from slipway.model.clock import utcnow
 from slipway.model.errors import SlipwayError, StepError
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.journal import StepRecord
-from slipway.model.machine import FoundMachine, Outcome
+from slipway.model.machine import FoundMachine, FoundPort, Outcome
 from slipway.model.operation import RUNNING, Operation, OperationType, State
+from slipway.model.package_content import PackageContent
 from slipway.model.plan import Plan, Step
 from slipway.store import operations, steps
 from slipway.store.database import Database
@@ -39,6 +41,8 @@ class World:
         self.undo_failures: dict[str, list[StepError]] = {}
         self.gates: dict[str, asyncio.Event] = {}
         self.begun: dict[str, asyncio.Event] = {}
+        self.outcomes: dict[str, Outcome] = {}  # what steps leave
+        self.progress: dict[str, str] = {}  # what steps tell of themselves
         self.at_once = self.most_at_once = 0
 
     def hold(self, name: str) -> asyncio.Event:
@@ -52,6 +56,8 @@ class World:
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
+            if args.name in self.progress:
+                context.progress(self.progress[args.name])
             if args.name in self.begun:
                 self.begun[args.name].set()
                 await self.gates[args.name].wait()
@@ -59,14 +65,14 @@ class World:
             if queued := self.failures.get(args.name):
                 raise queued.pop(0)
             self.done.append(args.name)
-            return Outcome(data={"by": args.name})
+            return self.outcomes.get(args.name) or Outcome(data={"by": args.name})
         finally:
             self.at_once -= 1
 
     async def undo(self, args: Work, context: StepContext) -> Outcome:
-        if (held := f"undo {args.name}") in self.begun:
-            self.begun[held].set()
-            await self.gates[held].wait()
+        if (claimed := f"undo {args.name}") in self.begun:
+            self.begun[claimed].set()
+            await self.gates[claimed].wait()
         if queued := self.undo_failures.get(args.name):
             raise queued.pop(0)
         self.undone.append(args.name)
@@ -96,26 +102,35 @@ class FixedPlans:
             raise plan
         return plan
 
-    def settle(self, connection: DatabaseConnection, operation: Operation, journal: Sequence[StepRecord]) -> Operation:
+    def settle(self, connection: Connection, operation: Operation, journal: Sequence[StepRecord]) -> Operation:
         if self.settle_error:
             raise self.settle_error
         self.settled.append(operation.operation_state)
         return operation
 
-    def announce(self, connection: DatabaseConnection, operation: Operation) -> None:
+    def announce(self, connection: Connection, operation: Operation) -> None:
         self.announced.append(operation.operation_state)
 
     async def machine(self, operation: Operation, machine_id: str) -> FoundMachine | None:
         return None
 
-    async def reveal(self, operation: Operation, document: Any) -> Any:
+    async def port(self, operation: Operation, name: str) -> FoundPort | None:
+        return None
+
+    async def package_file(self, operation: Operation, vnfd_id: str, path: str, digest: str) -> bytes:
+        raise StepError(f"No file {path}: here is no package.")
+
+    async def package_content(self, operation: Operation, vnfd_id: str, path: str, digest: str) -> PackageContent:
+        raise StepError(f"No file {path}: here is no package.")
+
+    async def decrypt_secrets(self, operation: Operation, document: Any) -> Any:
         return document
 
-    def seal(self, connection: DatabaseConnection, operation: Operation, outcome: Outcome) -> Outcome:
+    def encrypt_secrets(self, connection: Connection, operation: Operation, outcome: Outcome) -> Outcome:
         return outcome
 
-    async def connection(self, operation: Operation, vim: VimConnectionInfo | None) -> Connection:
-        return Connection("none", {}, {}, {})
+    async def connection(self, operation: Operation, vim: VimConnectionInfo | None) -> VimConnection:
+        return VimConnection("none", {}, {}, {})
 
 
 class Yard:
@@ -124,24 +139,26 @@ class Yard:
     def __init__(self, database: Database, **worker: Any) -> None:
         self.database = database
         self.world = World()
-        self.lifecycle = FixedPlans()
-        self.worker = Worker(database, self.lifecycle, self.world.actions, **{"poll": 0.05, **worker})
+        self.handler = FixedPlans()
+        self.worker = Worker(database, self.handler, self.world.actions, **{"poll": 0.05, **worker})
         self._serving: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Yard:
-        await self.worker.begin()
+        await self.worker.take_lease()
         self._serving = asyncio.create_task(self.worker.serve())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.worker.leave(grace=0)
+        await self.worker.shut_down(grace=0)
         if self._serving:
             await self._serving
 
-    async def accept(self, plan: Plan | SlipwayError | Exception, instance_id: str | None = None) -> str:
+    async def accept(
+        self, plan: Plan | SlipwayError | Exception, instance_id: str | None = None, project: str = DEFAULT_PROJECT
+    ) -> str:
         operation = new_operation(instance_id)
-        self.lifecycle.plans[operation.id] = plan
-        await self.database.write(operations.accept, operation, None)
+        self.handler.plans[operation.id] = plan
+        await self.database.write(operations.accept, operation, None, project)
         self.worker.wake()
         return operation.id
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slipway.kube import failure, paths
+from slipway.kube import errors, paths
 from slipway.kube.bootstrap import ca_hash, remove_token
 from slipway.kube.discovery import Discovery
-from slipway.kube.failure import KubeError
+from slipway.kube.errors import KubeError
+from slipway.kube.interface import Object
 from slipway.kube.nodes import node_is_ready
 from slipway.kube.pods import MIRROR, names, sort
-from slipway.kube.seam import Object
-from slipway.kube.seen import told_pod
+from slipway.kube.waiting import describe_pod
 from slipway.model.errors import StepError
 from tests.unit.kube.pem import CA, CA_HASH
 
@@ -69,9 +69,9 @@ def test_a_name_stays_one_segment_of_a_path_or_is_refused(name: str) -> None:
 
 
 def test_an_answer_that_is_no_status_is_told_in_short_and_without_control_characters() -> None:
-    error = failure.refused("GET /x on https://k", 503, b"\x1b[2J<html>" + b"x" * 100_000)
+    error = errors.refused("GET /x on https://k", 503, b"\x1b[2J<html>" + b"x" * 100_000)
     assert error.temporary
-    assert len(error.detail) < failure.MOST + 100
+    assert len(error.detail) < errors.MOST + 100
     assert "\x1b" not in error.detail
 
 
@@ -80,7 +80,7 @@ def test_an_answer_that_is_no_status_is_told_in_short_and_without_control_charac
     [(401, False), (403, False), (404, False), (409, False), (422, False), (429, True), (504, True)],
 )
 def test_what_may_pass_is_temporary_and_what_may_not_has_a_cure(status: int, temporary: bool) -> None:
-    error = failure.refused("GET /x on https://k", status, b'{"kind":"Status","message":"m","reason":"R"}')
+    error = errors.refused("GET /x on https://k", status, b'{"kind":"Status","message":"m","reason":"R"}')
     assert (error.temporary, error.status, error.reason) == (temporary, status, "R")
     assert ("Cure: " in error.detail) is not temporary
 
@@ -89,12 +89,12 @@ def test_what_may_pass_is_temporary_and_what_may_not_has_a_cure(status: int, tem
 def test_an_administrator_is_refused_only_until_the_server_knows_its_roles(user: str, temporary: bool) -> None:
     said = f'daemonsets.apps "kube-proxy" is forbidden: User "{user}" cannot get resource "daemonsets"'
     body = json.dumps({"kind": "Status", "message": said, "reason": "Forbidden"}).encode()
-    assert failure.refused("GET /x on https://k", 403, body).temporary is temporary
+    assert errors.refused("GET /x on https://k", 403, body).temporary is temporary
 
 
 def test_causes_are_kept() -> None:
     body = b'{"message":"m","details":{"causes":[{"reason":"DisruptionBudget","message":"The budget b needs 1"}]}}'
-    cause = failure.refused("POST /x", 429, body).cause(failure.BUDGET)
+    cause = errors.refused("POST /x", 429, body).cause(errors.BUDGET)
     assert cause
     assert cause.message == "The budget b needs 1"
 
@@ -104,7 +104,7 @@ def test_a_certificate_error_is_found_behind_others() -> None:
     root.verify_message = "self-signed certificate"
     outer = OSError("outer")
     outer.__cause__ = root
-    error = failure.not_reached("GET /x", outer)
+    error = errors.unreachable("GET /x", outer)
     assert not error.temporary
     assert "self-signed certificate" in error.detail
 
@@ -114,7 +114,7 @@ def test_what_a_container_waits_for_is_told() -> None:
     one["status"]["containerStatuses"] = [
         {"name": "c", "state": {"waiting": {"reason": "ErrImagePull", "message": "no"}}}
     ]
-    assert told_pod(one) == "pod one is Pending, container c waiting (ErrImagePull: no)"
+    assert describe_pod(one) == "pod one is Pending, container c waiting (ErrImagePull: no)"
 
 
 def test_the_hash_of_a_ca_is_that_of_its_public_key() -> None:

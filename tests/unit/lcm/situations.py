@@ -9,18 +9,19 @@ from msgspec.structs import replace
 
 from slipway.lcm import instantiate
 from slipway.lcm.operations import OPERATIONS
+from slipway.lcm.planning import plan_hooks_only, plan_on_vim
 from slipway.lcm.record import with_outcomes
 from slipway.mgmt.drivers import ManagementDrivers, Noop
 from slipway.model.descriptor import Aspect, ConnectionPoint, Descriptor, Flavour, Level, Storage, Vdu, VirtualLink
 from slipway.model.instance import Instance, InstantiationState, VnfInstance
-from slipway.model.machine import Found, FoundMachine, FoundNetwork, FoundPort, FoundVolume, Outcome
+from slipway.model.machine import Address, Found, FoundMachine, FoundNetwork, FoundPort, FoundVolume, Outcome
 from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
 from slipway.model.requests import AnyRequest, InstantiateRequest
 from slipway.model.situation import Situation
 from slipway.model.target import Change
+from slipway.simulator.vim.driver import PLANNER
 from slipway.vim.machine_by_machine.wanted import wanted_of
-from slipway.vim.simulated.steps import steps_towards
 
 ID = "11111111-2222-4333-8444-555555555555"
 FLAVOUR = Flavour(
@@ -57,7 +58,7 @@ class PlanningDriver:
     """Only what planners use of a driver: its pure part."""
 
     def steps(self, change: Change, found: Found) -> Plan:
-        return steps_towards(wanted_of(change), found)
+        return PLANNER.steps_towards(wanted_of(change), found)
 
 
 def empty_instance() -> Instance:
@@ -73,16 +74,18 @@ def empty_instance() -> Instance:
     return Instance(vnf=vnf, created_at=datetime(2026, 1, 1, tzinfo=UTC))
 
 
-def situation(kind: OperationType, request: AnyRequest, instance: Instance, found: Found | None = None) -> Situation:
-    return Situation(kind, request, instance, DESCRIPTOR, FLAVOUR, found or Found())
+def situation(kind: OperationType, request: AnyRequest, instance: Instance) -> Situation:
+    return Situation(kind, request, instance, DESCRIPTOR, FLAVOUR)
 
 
 def plan(kind: OperationType, request: AnyRequest, instance: Instance, found: Found | None = None) -> Plan:
-    rules = OPERATIONS[kind]
-    now = situation(kind, request, instance, found)
-    rules.check(now, request)
+    now = situation(kind, request, instance)
+    OPERATIONS[kind].check(now, request)
     driver: Any = PlanningDriver()
-    return rules.plan(now, driver, ManagementDrivers([Noop()])).checked()
+    management = ManagementDrivers([Noop()])
+    if OPERATIONS[kind].change is None:
+        return plan_hooks_only(now, management)
+    return plan_on_vim(now, found or Found(), driver, management).checked()
 
 
 def found_after(made: Plan) -> Found:
@@ -109,7 +112,9 @@ def _found(machine: dict[str, Any]) -> FoundMachine:
         resource_id=f"r-{machine['id']}",
         ready=True,
         ports=tuple(
-            FoundPort(id=port["id"], name=port["name"], resource_id=f"r-{port['id']}", address="10.0.0.9")
+            FoundPort(
+                id=port["id"], name=port["name"], resource_id=f"r-{port['id']}", addresses=(Address(ip="10.0.0.9"),)
+            )
             for port in machine.get("ports", ())
         ),
         volumes=tuple(

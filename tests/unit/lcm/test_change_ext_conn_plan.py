@@ -19,10 +19,11 @@ from slipway.model.instance import (
     VimConnectionInfo,
     VnfExtCpData,
 )
-from slipway.model.machine import Found
+from slipway.model.machine import Address, Found, FoundPort, Machine, Port, Wanted
 from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
 from slipway.model.requests import ChangeExtConnRequest, InstantiateRequest
+from slipway.vim.machine_by_machine.moved_ports import moved_ports
 from tests.unit.lcm.situations import empty_instance, instantiated, plan, situation
 
 KIND = OperationType.CHANGE_EXT_CONN
@@ -87,7 +88,7 @@ def test_another_network_is_another_port_on_the_same_machine() -> None:
     for step in made.steps[:2]:
         assert step.action == "simulated.take_ports"
         was = step.args["machine"]["ports"][1]
-        assert (was["external_network"], was["address"]) == ("net-1", "10.0.0.9")
+        assert (was["external_network"], was["addresses"]) == ("net-1", [{"ip": "10.0.0.9"}])
         assert step.args["ports"] == [was["id"]]
 
 
@@ -117,11 +118,11 @@ def test_the_record_of_a_port_counts_more_than_that_of_its_link() -> None:
 
 
 def test_the_record_has_the_links_of_the_request() -> None:
-    instance, found = standing()
+    instance, _ = standing()
     connection = VimConnectionInfo(vim_type="t", access_info={"a": 1})
     instance = replace(instance, vnf=replace(instance.vnf, vim_connection_info={"vim": connection}))
     request = replace(asked(link("m", "net-2")), vim_connection_info={"vim": VimConnectionInfo(access_info={"b": 2})})
-    vnf = change_ext_conn.complete(situation(KIND, request, instance, found), request)
+    vnf = change_ext_conn.complete(situation(KIND, request, instance), request)
     info = vnf.instantiated_vnf_info
     assert info is not None
     assert [(one.id, one.resource_handle.resource_id) for one in info.ext_virtual_link_info] == [("m", "net-2")]
@@ -137,7 +138,7 @@ def test_the_record_has_the_links_of_the_request() -> None:
         ([link("", "net-1")], r"extVirtualLinks\[0\].id: it is empty"),
         ([link("l", " ")], r"extVirtualLinks\[0\].resourceId: it is empty"),
         ([ExtVirtualLink(id="m", resource_id="net-2")], r"extCps: the VNF has no link 'm'.* It has: l\."),
-        ([link("l", "net-1", "10.0.0.256")], r"cpConfig.0.fixedAddresses: '10.0.0.256' is no address"),
+        ([link("l", "net-1", "10.0.0.256")], r"cpConfig.0.fixedAddresses: '10.0.0.256' is not an IP address"),
         ([link("l", "net-1", "fe80::1")], r"'fe80::1' is not of the type IPV4"),
         ([link("l", "net-1", "10.0.0.7", "10.0.0.7")], r"the address 10.0.0.7 is there twice"),
     ],
@@ -150,7 +151,7 @@ def test_what_cant_be_meant_is_refused(links: list[ExtVirtualLink], said: str) -
 def test_wrong_macs_other_vims_and_vnfs_that_are_not_there_are_refused() -> None:
     ethernet = IpOverEthernet(mac_address="02-00")
     config = CpConfig(cp_protocol_data=(CpProtocolData(layer_protocol="IP_OVER_ETHERNET", ip_over_ethernet=ethernet),))
-    with pytest.raises(BadRequest, match="macAddress: '02-00' is none"):
+    with pytest.raises(BadRequest, match="macAddress: '02-00' is not a MAC address"):
         changed(replace(link("l", "n"), ext_cps=(VnfExtCpData(cpd_id="worker_ext", cp_config={"a": config}),)))
     instance, found = standing()
     elsewhere = replace(asked(link("l", "net-2")), vim_connection_info={"vim": VimConnectionInfo(vim_id="x")})
@@ -158,3 +159,39 @@ def test_wrong_macs_other_vims_and_vnfs_that_are_not_there_are_refused() -> None
         plan(KIND, elsewhere, instance, found)
     with pytest.raises(Conflict, match="not instantiated"):
         plan(KIND, asked(link("l", "net-2")), empty_instance())
+
+
+@pytest.mark.parametrize(
+    ("before", "asked_now", "there", "moves"),
+    [
+        ((), (), ("10.0.0.5 a",), False),
+        (("10.0.0.5",), ("10.0.0.5",), ("10.0.0.5 a",), False),
+        ((" a",), (" a",), ("10.0.0.5 a",), False),
+        ((" a",), (" a",), ("10.0.0.5",), False),  # a VIM that does not tell subnets
+        (
+            ("10.0.0.5",),
+            ("10.0.0.5", " b"),
+            ("10.0.0.5 a", "fd00::5 b"),
+            False,
+        ),  # as a change that ended half-way left it
+        (("10.0.0.5",), ("10.0.0.5",), ("10.0.0.5 a", "fd00::5 b"), False),  # one that the network adds by itself
+        ((), (" b",), ("10.0.0.5 a",), True),
+        (("10.0.0.5",), ("10.0.0.5", "10.0.0.6"), ("10.0.0.5 a",), True),
+        (("10.0.0.5", " b"), ("10.0.0.5",), ("10.0.0.5 a", "fd00::5 b"), True),
+        ((" a",), (), ("10.0.0.5 a",), True),
+        ((" a", " a"), (" a", " a"), ("10.0.0.5 a",), True),
+    ],
+)
+def test_a_port_stays_when_it_has_all_the_addresses_asked_for(
+    before: tuple[str, ...], asked_now: tuple[str, ...], there: tuple[str, ...], moves: bool
+) -> None:
+    def addresses(texts: tuple[str, ...]) -> tuple[Address, ...]:
+        parts = [text.partition(" ") for text in texts]
+        return tuple(Address(ip=ip or None, subnet=subnet or None) for ip, _, subnet in parts)
+
+    def wanted(asked: tuple[str, ...]) -> Wanted:
+        port = Port(id="p", name="cp", external_network="n", addresses=addresses(asked))
+        return Wanted(instance_id="i", machines=(Machine(id="m", name="m-0", vdu="m", ports=(port,)),))
+
+    found = {"p": FoundPort(id="p", name="cp", resource_id="r", network="n", addresses=addresses(there))}
+    assert moved_ports(found, wanted(before), wanted(asked_now)) == ({"p"} if moves else set())

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from slipway.lcm.granted import check_grant
+from slipway.lcm.grant_application import check_grant
 from slipway.model.grant import GrantRequest
 from slipway.nfvo.reading import read_grant
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from slipway.lcm import scale
-from slipway.lcm.record import as_recorded, inventory
+from slipway.lcm.record import reconciled
 from slipway.model.errors import BadRequest, Conflict
 from slipway.model.instance import (
     CpConfig,
@@ -88,7 +88,7 @@ def test_external_networks_and_fixed_addresses_reach_the_ports_slot_by_slot() ->
     machines = {step.nodes[0]: step.args["machine"] for step in made.steps if step.nodes}
     for slot, address in (("worker-0", "192.0.2.7"), ("worker-1", "192.0.2.8")):
         port = machines[slot]["ports"][1]
-        assert (port["external_network"], port["address"]) == ("outside", address)
+        assert (port["external_network"], port["addresses"]) == ("outside", [{"ip": address}])
 
 
 @pytest.mark.parametrize(
@@ -128,13 +128,13 @@ def test_a_scale_in_takes_the_newest() -> None:
 def test_a_scale_leaves_a_broken_machine_to_a_heal() -> None:
     instance, found = instantiated()
     broken = replace(found, machines=tuple(replace(machine, ready=False) for machine in found.machines))
-    seen = as_recorded(broken, inventory(instance.vnf.instantiated_vnf_info))
+    seen = reconciled(broken, instance.vnf.instantiated_vnf_info)
     assert ids(plan(OperationType.SCALE, out(), instance, seen)) == {"make machine worker-2"}
 
 
 def test_a_list_that_leaves_machines_out_leaves_none_behind() -> None:
     instance, _ = instantiated()
-    nothing_seen = as_recorded(Found(), inventory(instance.vnf.instantiated_vnf_info))
+    nothing_seen = reconciled(Found(), instance.vnf.instantiated_vnf_info)
     request = TerminateRequest(termination_type=TerminationType.FORCEFUL)
     assert ids(plan(OperationType.TERMINATE, request, instance, nothing_seen)) == {
         "remove machine master-0",
@@ -224,7 +224,7 @@ def test_an_instantiated_vnf_is_not_instantiated_again() -> None:
 
 
 def test_the_newest_member_leaves_first_also_after_a_heal() -> None:
-    instance, found = instantiated()
+    instance, _ = instantiated()
     info = instance.vnf.instantiated_vnf_info
     assert info is not None
     healed = tuple(
@@ -234,7 +234,7 @@ def test_the_newest_member_leaves_first_also_after_a_heal() -> None:
     grown = replace(info, vnfc_resource_info=healed, scale_status=(ScaleInfo(aspect_id="workers", scale_level=1),))
     smaller = replace(FLAVOUR, vdus={**FLAVOUR.vdus, "worker": replace(FLAVOUR.vdus["worker"], initial=1)})
     later = replace(instance, vnf=replace(instance.vnf, instantiated_vnf_info=grown))
-    now = dataclasses.replace(situation(OperationType.SCALE, back(), later, found), flavour=smaller)
+    now = dataclasses.replace(situation(OperationType.SCALE, back(), later), flavour=smaller)
     change = scale.change(now, back())
     assert change.before is not None
     assert change.after is not None

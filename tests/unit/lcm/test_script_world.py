@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slipway.lcm.script_world import RecordedScriptWorld
+from slipway.lcm.script_data import RecordedScriptData
 from slipway.model.clock import utcnow
 from slipway.model.errors import NotFound
 from slipway.model.operation import Operation, OperationType, State
@@ -56,7 +56,7 @@ async def test_a_script_comes_from_the_package_of_the_operations_project(databas
         await database.write(packages.insert, package, project=project)
     for project in ("default", "blue", "red"):
         await database.write(operations.accept, begun(project), None, project)
-    world = RecordedScriptWorld(database, tmp_path)
+    world = RecordedScriptData(database, tmp_path)
     for project in ("default", "blue"):
         place = tmp_path / f"unpacked-{project}"
         place.mkdir()

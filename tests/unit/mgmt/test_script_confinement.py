@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from slipway.mgmt.bubblewrap import Confined, Pipes, bwrap_arguments
-from slipway.mgmt.cgroup import lives, make_cgroup, possible_parents, remove, remove_stale_cgroups
+from slipway.mgmt.bubblewrap import Pipes, SandboxedScript, bwrap_arguments
+from slipway.mgmt.cgroup import make_cgroup, maker_is_alive, possible_parents, remove, remove_stale_cgroups
+from slipway.mgmt.script_limits import fault_from_status
 from slipway.mgmt.script_network import DENIED, DENIED_6, FILTER, addresses, resolv_conf
-from slipway.mgmt.walls import fault_of
-from slipway.outside.addresses import METADATA
+from slipway.outgoing.addresses import METADATA
 
 NAMESPACE = Path("/proc/self/ns/pid").stat().st_ino
 
@@ -31,7 +31,7 @@ def arguments(**changes: Any) -> list[str]:
         "memory_bytes": 1000,
         "etc": {"resolv.conf": Path("/var/tmp/p/resolv.conf")},
     }
-    return bwrap_arguments(Confined(**{**script, **changes}), Pipes(info=7, status=8, wait=19))
+    return bwrap_arguments(SandboxedScript(**{**script, **changes}), Pipes(info=7, status=8, wait=19))
 
 
 def test_all_namespaces_are_its_own_and_it_dies_with_slipway() -> None:
@@ -52,6 +52,13 @@ def test_the_host_is_shown_to_read_and_only_where_it_is_needed() -> None:
     shown = {target for _, target in binds}
     assert not shown & {"/", "/etc", "/root", "/home", "/run", "/var", "/tmp", "/sys"}
     assert words.index("--remount-ro") > max(n for n, word in enumerate(words) if word == "--ro-bind")
+
+
+def test_modules_of_ours_are_shown_to_read_where_a_script_is_to_have_them() -> None:
+    words = arguments(modules=Path("/var/tmp/p/modules"))
+    assert words[words.index("/modules") - 2 :][:2] == ["--ro-bind", "/var/tmp/p/modules"]
+    assert words.index("/modules") < words.index("--remount-ro")
+    assert "/modules" not in arguments()
 
 
 def test_the_rights_to_become_another_user_are_given_up_with_everything_else() -> None:
@@ -93,7 +100,7 @@ def test_names_are_looked_up_by_way_of_the_host() -> None:
     ],
 )
 def test_what_bwrap_tells_is_understood(told: dict[str, int], reason: str | None) -> None:
-    fault = fault_of(told, b"words\nbwrap: no user namespaces\n")
+    fault = fault_from_status(told, b"words\nbwrap: no user namespaces\n")
     assert (fault and fault.reason) == reason
 
 
@@ -161,10 +168,10 @@ def test_processes_of_other_namespaces_and_of_others_are_left_alone(tmp_path: Pa
 def test_what_another_pid_namespace_made_is_not_judged() -> None:
     ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
     dead = int(ended.stdout)
-    assert lives(f"slipway-script-{NAMESPACE}-{os.getpid()}-x")
-    assert not lives(f"slipway-script-{NAMESPACE}-{dead}-x")
-    assert lives(f"slipway-script-{NAMESPACE + 1}-{dead}-x")
-    assert lives(f"slipway-script-{dead}-x")
+    assert maker_is_alive(f"slipway-script-{NAMESPACE}-{os.getpid()}-x")
+    assert not maker_is_alive(f"slipway-script-{NAMESPACE}-{dead}-x")
+    assert maker_is_alive(f"slipway-script-{NAMESPACE + 1}-{dead}-x")
+    assert maker_is_alive(f"slipway-script-{dead}-x")
 
 
 METADATA_BEHIND_NAT64 = ("64:ff9b::a9fe:a9fe", "64:ff9b::a83f:8110", "64:ff9b::6464:64c8", "64:ff9b::c000:c0")

@@ -70,7 +70,7 @@ def test_without_a_meta_file_the_entry_is_found(tmp_path: Path) -> None:
 
 def test_without_a_meta_file_two_candidates_are_refused(tmp_path: Path) -> None:
     files = {**without_meta(), "Definitions/other.yaml": valid_files()[VNFD]}
-    with pytest.raises(PackageError, match="entry can't be told"):
+    with pytest.raises(PackageError, match="is ambiguous"):
         build_package(source(tmp_path, files), tmp_path / "out.csar")
 
 

@@ -19,7 +19,7 @@ VALID = raw_zip(raw_members(valid_files()))
 SIGNER = identity("Provider")
 SIGNED = raw_zip(raw_members(signed_manifest(SIGNER)))
 CMS = signed_whole(SIGNER)["sample.cms"]
-quick = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(suppress_health_check=[HealthCheck.too_slow])
 
 
 def read_or_refuse(data: bytes) -> bool:
@@ -46,23 +46,23 @@ changes = st.lists(
 )
 
 
-def changed(data: bytes, places: list[tuple[int, int]]) -> bytes:
+def changed(data: bytes, paths: list[tuple[int, int]]) -> bytes:
     mutable = bytearray(data)
-    for place, value in places:
+    for place, value in paths:
         mutable[place % len(mutable)] = value
     return bytes(mutable)
 
 
 @given(changes)
 @quick
-def test_a_valid_package_with_bytes_changed(places: list[tuple[int, int]]) -> None:
-    read_or_refuse(changed(VALID, places))
+def test_a_valid_package_with_bytes_changed(paths: list[tuple[int, int]]) -> None:
+    read_or_refuse(changed(VALID, paths))
 
 
 @given(changes)
 @quick
-def test_the_zip_structure_with_bytes_changed(places: list[tuple[int, int]]) -> None:
-    read_or_refuse(VALID[:-400] + changed(VALID[-400:], places))
+def test_the_zip_structure_with_bytes_changed(paths: list[tuple[int, int]]) -> None:
+    read_or_refuse(VALID[:-400] + changed(VALID[-400:], paths))
 
 
 @given(st.integers(0, len(VALID)), st.integers(0, len(VALID)), st.binary(max_size=30))
@@ -73,8 +73,8 @@ def test_a_valid_package_with_a_part_replaced(start: int, end: int, part: bytes)
 
 @given(changes)
 @quick
-def test_a_vnfd_with_bytes_changed(places: list[tuple[int, int]]) -> None:
-    read_or_refuse(zipped({**valid_files(), VNFD: changed(VNFD_TEXT.encode(), places)}))
+def test_a_vnfd_with_bytes_changed(paths: list[tuple[int, int]]) -> None:
+    read_or_refuse(zipped({**valid_files(), VNFD: changed(VNFD_TEXT.encode(), paths)}))
 
 
 LINES = VNFD_TEXT.splitlines(keepends=True)
@@ -99,15 +99,15 @@ def test_random_meta_files(text: str) -> None:
 
 @given(changes)
 @quick
-def test_a_signed_package_with_bytes_changed(places: list[tuple[int, int]]) -> None:
-    read_or_refuse(changed(SIGNED, places))
+def test_a_signed_package_with_bytes_changed(paths: list[tuple[int, int]]) -> None:
+    read_or_refuse(changed(SIGNED, paths))
 
 
 @given(changes)
 @quick
-def test_signatures_with_bytes_changed(places: list[tuple[int, int]]) -> None:
+def test_signatures_with_bytes_changed(paths: list[tuple[int, int]]) -> None:
     _, _, der = pem.unarmor(CMS)
     try:
-        parse_cms(changed(der, places), "a.cms")
+        parse_cms(changed(der, paths), "a.cms")
     except PackageError:
         return

@@ -10,7 +10,10 @@ import pytest
 from slipway.model.errors import PackageError
 from slipway.package.reader import read_package
 from tests.unit.package.csars import written
-from tests.unit.package.hostile import HOSTILE
+from tests.unit.package.hostile_archives import ARCHIVES, NAMES
+from tests.unit.package.hostile_documents import METAS, VNFDS, YAMLS
+
+HOSTILE = {**NAMES, **ARCHIVES, **YAMLS, **METAS, **VNFDS}
 
 
 @pytest.mark.parametrize("case", HOSTILE)

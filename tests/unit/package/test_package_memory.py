@@ -22,10 +22,10 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from slipway.model.errors import PackageError
-from slipway.package.limits import Limits
+from slipway.package.limits import PackageLimits
 from slipway.package.reader import read_package
 try:
-    read_package(Path(sys.argv[1]), limits=Limits(ratio=2000))
+    read_package(Path(sys.argv[1]), limits=PackageLimits(ratio=2000))
 except PackageError as error:
     print(error.what[:300].replace(chr(10), " "))
 else:
@@ -84,6 +84,7 @@ def _levels_times_vdus(path: Path) -> None:
     path.write_bytes(zipped(files))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("write", "outcome"),
     [

@@ -12,8 +12,8 @@ import pytest
 
 from slipway.model.errors import PackageError
 from slipway.package.archive import Archive
-from slipway.package.limits import Limits
-from slipway.package.reader import open_member, read_package
+from slipway.package.limits import PackageLimits
+from slipway.package.reader import manifest_of, open_member, read_package
 from tests.unit.package.csars import (
     HEAD,
     META,
@@ -43,7 +43,7 @@ def test_the_package_checksum_is_that_of_the_file(tmp_path: Path) -> None:
 
 def test_files_can_be_opened_afterwards(tmp_path: Path) -> None:
     package = read(valid_files(), tmp_path)
-    with package.open_artifact(SCRIPT) as script:
+    with open_member(package.path, SCRIPT) as script:
         assert script.readline() == b"#!/bin/sh\n"
         assert script.read() == b"echo installed\n"
     with pytest.raises(PackageError, match="no such file"):
@@ -61,7 +61,7 @@ def test_a_single_vnfd_at_the_root_with_a_manifest(tmp_path: Path) -> None:
     script = valid_files()[SCRIPT]
     manifest = "metadata:\n  vnf_product_name: Sample\n" + block("vnfd.yaml", vnfd, "SHA-512").replace("Name", "Source")
     package = read({"vnfd.yaml": vnfd, "vnfd.mf": manifest.encode(), SCRIPT: script}, tmp_path)
-    assert package.manifest_path == "vnfd.mf"
+    assert manifest_of(package.path) == manifest.encode()
     assert package.descriptor.product_name == "Sample"
     assert [one.artifact_path for one in package.artifacts] == [SCRIPT]
 
@@ -134,7 +134,7 @@ def _with_directories(files: dict[str, bytes]) -> bytes:
 def test_archives_of_other_writers_are_read(write: object, tmp_path: Path) -> None:
     assert callable(write)
     package = read(write(valid_files()), tmp_path)
-    with package.open_artifact(SCRIPT) as script:
+    with open_member(package.path, SCRIPT) as script:
         assert script.read() == valid_files()[SCRIPT]
 
 
@@ -160,7 +160,7 @@ def test_the_executable_bit_is_known(tmp_path: Path) -> None:
 def test_limits_can_be_narrowed(tmp_path: Path) -> None:
     path = written(valid_files(), tmp_path)
     with pytest.raises(PackageError, match="3 members; at most 2"):
-        read_package(path, limits=Limits(entries=2))
+        read_package(path, limits=PackageLimits(entries=2))
 
 
 def test_a_path_that_is_not_there_is_the_callers_error(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding, pkcs7
 
 from slipway.model.errors import PackageError
-from slipway.package.reader import read_package
+from slipway.package.reader import open_member, read_package
 from slipway.package.signature import Signature, UnsignedPolicy
 from tests.unit.package.certificates import (
     Hash,
@@ -82,7 +82,7 @@ def test_files_of_a_wrapped_package_can_be_opened(
     files = signed_whole(signer)
     data = raw_zip([Raw(name.encode(), content) for name, content in files.items()]) if stored else zipped(files)
     package = read_package(written(data, tmp_path), REFUSE, [root.certificate])
-    with package.open_artifact(SCRIPT) as script:
+    with open_member(package.path, SCRIPT) as script:
         assert script.read() == valid_files()[SCRIPT]
     assert next(iter(package.vnfd_files())) == "Definitions/vnfd.yaml"
 

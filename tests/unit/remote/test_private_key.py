@@ -9,11 +9,10 @@ import asyncssh
 import pytest
 
 from slipway.model.errors import StepError
-from slipway.remote.connect import connect
-from slipway.remote.known_hosts import KnownHere
-from slipway.remote.limits import Limits
+from slipway.remote.connect import SshLimits, connect
+from slipway.remote.known_hosts import InMemoryKnownHosts
 from slipway.remote.private_key import read_private_key
-from slipway.remote.target import Target
+from slipway.remote.target import SshTarget
 from tests.unit.kube.pem import SLOW_KEY
 
 
@@ -30,10 +29,10 @@ def openssh_with_many_rounds() -> str:
 
 @pytest.mark.parametrize("key", [SLOW_KEY, SLOW_KEY.replace("BEGIN ", "BEGIN  "), openssh_with_many_rounds()])
 async def test_a_key_of_too_many_rounds_is_refused_at_once(key: str) -> None:
-    target = Target("127.0.0.1", "root", port=1, private_key=key, passphrase="p")
+    target = SshTarget("127.0.0.1", "root", port=1, private_key=key, passphrase="p")
     began = time.process_time()
     with pytest.raises(StepError, match=r"so many rounds.*Cure: give it without a passphrase"):
-        await connect(target, KnownHere(), Limits())
+        await connect(target, InMemoryKnownHosts(), SshLimits())
     assert time.process_time() - began < 1
 
 

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from slipway.model.errors import StepError
 from slipway.remote.quoting import LONGEST, command_line, quoted, wrapped
+from tests.examples import examples
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.text("'\"\\$`!*~=-; \n")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(words=st.lists(TEXT, min_size=1, max_size=50))
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 def test_a_shell_takes_the_line_apart_again_as_it_was(shell: str, words: list[str]) -> None:

@@ -65,6 +65,7 @@ print("alembic" in sys.modules)
     assert done.stdout.strip() == "False"
 
 
+@pytest.mark.slow
 def test_many_processes_may_start_at_once(empty_database_url: URL) -> None:
     script = """
 import sys

@@ -12,7 +12,7 @@ from sqlalchemy.engine import URL
 from slipway.model.errors import BadRequest
 from slipway.model.instance import Instance
 from slipway.model.operation import Operation, OperationType, State
-from slipway.store import instances
+from slipway.store import instances, paging
 from slipway.store.database import Database
 from slipway.store.filters import parse
 from slipway.store.paging import LARGEST, list_documents
@@ -115,6 +115,26 @@ def test_a_filter_and_a_marker_lead_to_nothing_of_another_project(database: Data
     marker = database.read_now(list_documents, operations_table, limit=1, project="blue").next_marker
     after = database.read_now(list_documents, operations_table, marker=marker, limit=10, project="red")
     assert ids(after.items) == ["0004", "0002", "0000"]
+
+
+@pytest.mark.parametrize("limit", [3, 10])
+def test_a_page_of_large_documents_ends_earlier(
+    database: Database, new_instance: Callable[..., Instance], monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    """One that is too large by itself is a page of its own; none is left out, and none comes twice."""
+    monkeypatch.setattr(paging, "LARGEST_TEXT", 10_000)
+    sizes = [10, 6_000, 6_000, 50_000, 10, 10, 10]
+    made = [new_instance(vnf_instance_description="x" * size) for size in sizes]
+    for instance in made:
+        database.write_now(instances.insert, instance)
+    pages, marker = list[list[str]](), None
+    while True:
+        page = database.read_now(list_documents, instances_table, marker=marker, limit=limit)
+        pages.append(ids(page.items))
+        if (marker := page.next_marker) is None:
+            break
+    assert [one for page in pages for one in page] == [instance.vnf.id for instance in made]
+    assert [len(page) for page in pages] == [3, 1, 3]
 
 
 @pytest.mark.parametrize("limit", [0, -1, LARGEST + 1])

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from slipway.model.descriptor import Descriptor
 from slipway.model.errors import Conflict, NotFound, Unprocessable
 from slipway.model.instance import Instance
-from slipway.model.package import OnboardingState, OperationalState, UsageState, VnfPackage
+from slipway.model.package import OnboardingState, OperationalState, PackageWarning, UsageState, VnfPackage
 from slipway.store import instances, packages
 from slipway.store.database import Database
 from slipway.store.filters import parse
@@ -19,9 +19,9 @@ from slipway.store.tables import packages as table
 
 New = Callable[..., VnfPackage]
 
-DESCRIPTOR = Descriptor(
-    vnfd_id="vnfd-1", provider="p", product_name="n", software_version="1", vnfd_version="1", description="d"
-)
+DESCRIPTOR = Descriptor(vnfd_id="vnfd-1", provider="p", product_name="n", software_version="1", vnfd_version="1")
+
+WARNING = PackageWarning(file="vnfd.yaml", line=7, what="It is ignored.", cure="remove it.")
 
 
 def test_a_package_gets_its_descriptor_later(database: Database, new_package: New) -> None:
@@ -29,9 +29,11 @@ def test_a_package_gets_its_descriptor_later(database: Database, new_package: Ne
     database.write_now(packages.insert, package)
     assert database.read_now(packages.get, package.id) == package
     onboarded = msgspec.structs.replace(package, vnfd_id="vnfd-1", onboarding_state=OnboardingState.ONBOARDED)
-    assert database.write_now(packages.update, onboarded, DESCRIPTOR) == onboarded
+    assert database.read_now(packages.warnings_of, package.id) == ()
+    assert database.write_now(packages.update, onboarded, DESCRIPTOR, (WARNING,)) == onboarded
     database.write_now(packages.update, onboarded)
     assert database.read_now(packages.usable, "vnfd-1") == DESCRIPTOR
+    assert database.read_now(packages.warnings_of, package.id) == (WARNING,)
     assert database.read_now(packages.get, package.id) == onboarded
 
 

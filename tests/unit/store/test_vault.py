@@ -44,46 +44,46 @@ def count(connection: Connection) -> int:
 
 
 def test_a_hidden_document_holds_references_and_comes_back_whole(database: Database, vault: Vault) -> None:
-    hidden = database.write_now(vault.hide, "i1", DOCUMENT)
+    hidden = database.write_now(vault.encrypt_secrets, "i1", DOCUMENT)
     assert CANARY not in str(hidden)
     assert is_reference(hidden["vimConnectionInfo"]["vim1"]["accessInfo"]["password"])
     assert hidden["vimConnectionInfo"]["vim1"]["accessInfo"]["username"] == "u"
-    assert database.read_now(vault.reveal, ["i1"], hidden) == DOCUMENT
+    assert database.read_now(vault.decrypt_secrets, ["i1"], hidden) == DOCUMENT
 
 
 def test_further_names_are_hidden_when_a_setting_gives_them(database: Database, vault: Vault) -> None:
-    hidden = database.write_now(vault.hide, "i1", {"pin": "1234"}, ["pin"])
+    hidden = database.write_now(vault.encrypt_secrets, "i1", {"pin": "1234"}, ["pin"])
     assert is_reference(hidden["pin"])
 
 
 def test_a_document_without_secrets_needs_no_rows(database: Database, vault: Vault) -> None:
     document = {"a": [1, {"b": "c"}]}
-    assert database.write_now(vault.hide, "i1", document) == document
-    assert database.read_now(vault.reveal, ["i1"], document) is document
+    assert database.write_now(vault.encrypt_secrets, "i1", document) == document
+    assert database.read_now(vault.decrypt_secrets, ["i1"], document) is document
     assert database.read_now(count) == 0
 
 
 def test_the_secrets_of_others_are_refused(database: Database, vault: Vault) -> None:
-    hidden = database.write_now(vault.hide, "i1", DOCUMENT)
+    hidden = database.write_now(vault.encrypt_secrets, "i1", DOCUMENT)
     with pytest.raises(Forbidden, match="does not belong to i2 or o2") as refused:
-        database.read_now(vault.reveal, ["i2", "o2"], hidden)
+        database.read_now(vault.decrypt_secrets, ["i2", "o2"], hidden)
     assert CANARY not in str(refused.value)
-    assert database.read_now(vault.reveal, ["i2", "i1"], hidden) == DOCUMENT
+    assert database.read_now(vault.decrypt_secrets, ["i2", "i1"], hidden) == DOCUMENT
 
 
 def test_secrets_go_with_their_owner_and_when_nothing_refers_to_them(database: Database, vault: Vault) -> None:
-    first = database.write_now(vault.hide, "i1", {"password": "a", "token": "b"})
-    database.write_now(vault.hide, "i2", {"password": "c"})
+    first = database.write_now(vault.encrypt_secrets, "i1", {"password": "a", "token": "b"})
+    database.write_now(vault.encrypt_secrets, "i2", {"password": "c"})
     database.write_now(vault.forget_unused, "i1", {"password": first["password"]})
     assert database.read_now(count) == 2
     with pytest.raises(Forbidden, match="is gone"):
-        database.read_now(vault.reveal, ["i1"], first)
+        database.read_now(vault.decrypt_secrets, ["i1"], first)
     database.write_now(vault.forget, "i1")
     assert database.read_now(count) == 1
 
 
 def test_no_secret_and_no_key_is_found_in_files_and_texts(database: Database, vault: Vault, key_file: Path) -> None:
-    hidden = database.write_now(vault.hide, "i1", DOCUMENT)
+    hidden = database.write_now(vault.encrypt_secrets, "i1", DOCUMENT)
     key = key_file.read_text().strip()
     stored = database.read_now(lambda connection: str(connection.execute(select(secrets)).all()))
     if database.is_sqlite and database.url.database:
@@ -92,7 +92,7 @@ def test_no_secret_and_no_key_is_found_in_files_and_texts(database: Database, va
     texts = [stored, repr(vault), repr(vars(vault)), str(hidden)]
     database.write_now(lambda connection: connection.execute(secrets.update().values(ciphertext=b"broken")))
     with pytest.raises(SlipwayError, match="is damaged") as damaged:
-        database.read_now(vault.reveal, ["i1"], hidden)
+        database.read_now(vault.decrypt_secrets, ["i1"], hidden)
     texts += [repr(damaged.value), str(damaged.value)]
     key_file.write_text(f"{key}\nnot-a-key-{CANARY}\n")
     with pytest.raises(SettingsError, match="line 2: not a key") as unreadable:
@@ -118,10 +118,10 @@ def test_a_key_file_that_others_can_read_is_refused_with_the_cure(vault: Vault, 
 def test_a_key_file_of_another_database_is_refused_with_the_cure(
     database: Database, vault: Vault, key_file: Path
 ) -> None:
-    hidden = database.write_now(vault.hide, "i1", {"password": CANARY})
+    hidden = database.write_now(vault.encrypt_secrets, "i1", {"password": CANARY})
     key_file.write_bytes(Fernet.generate_key())
     with pytest.raises(SettingsError, match="Put back the key file"):
-        database.read_now(Vault(key_file).reveal, ["i1"], hidden)
+        database.read_now(Vault(key_file).decrypt_secrets, ["i1"], hidden)
 
 
 def test_many_processes_may_make_the_key_file_at_once(key_file: Path) -> None:
@@ -142,15 +142,15 @@ def test_rotation_moves_all_rows_to_a_new_key_and_drops_the_old(
     database: Database, vault: Vault, key_file: Path
 ) -> None:
     many = {f"p{number}_password": number for number in range(ROTATED_AT_ONCE + 50)}
-    hidden = database.write_now(vault.hide, "i1", many)
+    hidden = database.write_now(vault.encrypt_secrets, "i1", many)
     other_process = Vault(key_file)
     before = database.read_now(key_ids)
     assert vault.rotate(database) == len(many)
     assert len(key_file.read_text().split()) == 1
     assert not database.read_now(key_ids) & before
-    assert database.read_now(other_process.reveal, ["i1"], hidden) == many
-    again = database.write_now(other_process.hide, "i1", {"token": "x"})
-    assert database.read_now(Vault(key_file).reveal, ["i1"], again) == {"token": "x"}
+    assert database.read_now(other_process.decrypt_secrets, ["i1"], hidden) == many
+    again = database.write_now(other_process.encrypt_secrets, "i1", {"token": "x"})
+    assert database.read_now(Vault(key_file).decrypt_secrets, ["i1"], again) == {"token": "x"}
 
 
 class Killed(BaseException):
@@ -165,7 +165,7 @@ def test_a_rotation_killed_anywhere_leaves_all_secrets_readable_and_can_be_done_
     database: Database, vault: Vault, key_file: Path, point: str, time: int
 ) -> None:
     many = {f"p{number}_password": number for number in range(ROTATED_AT_ONCE + 5)}
-    hidden = database.write_now(vault.hide, "i1", many)
+    hidden = database.write_now(vault.encrypt_secrets, "i1", many)
     reached: list[str] = []
 
     def die(here: str) -> None:
@@ -175,10 +175,10 @@ def test_a_rotation_killed_anywhere_leaves_all_secrets_readable_and_can_be_done_
 
     with pytest.raises(Killed):
         vault.rotate(database, die)
-    assert database.read_now(Vault(key_file).reveal, ["i1"], hidden) == many
-    assert database.read_now(vault.reveal, ["i1"], hidden) == many
+    assert database.read_now(Vault(key_file).decrypt_secrets, ["i1"], hidden) == many
+    assert database.read_now(vault.decrypt_secrets, ["i1"], hidden) == many
     Vault(key_file).rotate(database)
-    assert database.read_now(vault.reveal, ["i1"], hidden) == many
+    assert database.read_now(vault.decrypt_secrets, ["i1"], hidden) == many
     assert len(key_file.read_text().split()) == 1
 
 
@@ -202,9 +202,9 @@ def test_secrets_written_and_read_while_keys_rotate_are_never_lost(
         try:
             while not stop.is_set():
                 document = {"password": f"{name} {len(written)}"}
-                hidden = database.write_now(mine.hide, name, document)
+                hidden = database.write_now(mine.encrypt_secrets, name, document)
                 written.append((hidden, document))
-                assert database.read_now(mine.reveal, [name], hidden) == document
+                assert database.read_now(mine.decrypt_secrets, [name], hidden) == document
         except (SlipwayError, AssertionError) as error:
             failures.append(error)
 
@@ -219,7 +219,7 @@ def test_secrets_written_and_read_while_keys_rotate_are_never_lost(
     assert failures == []
     fresh = Vault(key_file)
     for hidden, document in written:
-        assert database.read_now(fresh.reveal, ["w0", "w1", "w2"], hidden) == document
+        assert database.read_now(fresh.decrypt_secrets, ["w0", "w1", "w2"], hidden) == document
     assert len(set(find_references([hidden for hidden, _ in written]))) == len(written)
 
 

@@ -1,4 +1,4 @@
-"""Numbers as Prometheus reads them, and what a source that does not answer costs."""
+"""Metrics as Prometheus reads them, and what a collector that does not answer costs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy.exc import OperationalError
 
 from slipway import __version__
-from slipway.telemetry.numbers import Gauge
-from slipway.telemetry.watching import Telemetry
+from slipway.telemetry.metrics import gauge
+from slipway.telemetry.telemetry import Telemetry
 
 
 async def samples(telemetry: Telemetry) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -31,9 +32,9 @@ def key(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
 async def test_counts_and_durations() -> None:
     telemetry = Telemetry()
     for seconds in (0.01, 0.011, 4000.0):
-        telemetry.numbers.steps.add(seconds, "sim.make", "done")
-    telemetry.numbers.retries.add("sim.make")
-    telemetry.numbers.retries.add("sim.make")
+        telemetry.metrics.step_seconds.labels("sim.make", "done").observe(seconds)
+    telemetry.metrics.retries.labels("sim.make").inc()
+    telemetry.metrics.retries.labels("sim.make").inc()
     found = await samples(telemetry)
     assert found[key("slipway_step_retries_total", action="sim.make")] == 2
     labels = {"action": "sim.make", "outcome": "done"}
@@ -52,11 +53,11 @@ async def test_process_and_build() -> None:
 
 
 async def test_a_source_that_fails_costs_its_own_numbers_only_and_is_named() -> None:
-    async def away() -> Iterable[Gauge]:
+    async def away() -> Iterable[Metric]:
         raise OperationalError("SELECT", {}, Exception("no route to the database"))
 
-    async def there() -> Iterable[Gauge]:
-        return [Gauge("slipway_things", "Things.", {("big",): 2.0}, ("size",))]
+    async def there() -> Iterable[Metric]:
+        return [gauge("slipway_things", "Things.", {("big",): 2.0}, ("size",))]
 
     telemetry = Telemetry()
     telemetry.collectors |= {"away": away, "there": there}
@@ -68,14 +69,23 @@ async def test_a_source_that_fails_costs_its_own_numbers_only_and_is_named() -> 
 
 async def test_two_scrapes_of_two_telemetries_know_nothing_of_each_other() -> None:
     one, other = Telemetry(), Telemetry()
-    one.numbers.retries.add("only.here")
+    one.metrics.retries.labels("only.here").inc()
     assert key("slipway_step_retries_total", action="only.here") in await samples(one)
     assert key("slipway_step_retries_total", action="only.here") not in await samples(other)
     assert await samples(one)
 
 
-def test_neither_library_is_imported_before_it_is_needed() -> None:
+async def test_no_series_says_when_another_was_created() -> None:
+    telemetry = Telemetry()
+    telemetry.metrics.retries.labels("sim.make").inc()
+    assert not [name for name, _ in await samples(telemetry) if name.endswith("_created")]
+
+
+SLOW = ("opentelemetry", "httpx", "openstack", "keystoneauth1", "requests")
+
+
+def test_slow_libraries_are_not_imported_before_they_are_needed() -> None:
     asked: Any = "import sys, slipway.app, slipway.api.application; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout.split()
-    assert "slipway.telemetry.watching" in loaded
-    assert not {name for name in loaded if name.startswith(("prometheus_client", "opentelemetry"))}
+    assert "slipway.telemetry.telemetry" in loaded
+    assert not {name for name in loaded if name.startswith(SLOW)}

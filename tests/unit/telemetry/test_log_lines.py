@@ -1,4 +1,4 @@
-"""A record is one line, whatever is in it, and says in whose course it was made."""
+"""A record is one line, whatever is in it, and says in whose context it was made."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slipway.telemetry.course import within
-from slipway.telemetry.logs import JsonLine, LogFormat, TextLine, escaped, with_course
+from slipway.telemetry.logs import JsonLine, LogFormat, TextLine, add_log_context, escaped, log_context
 
 HOSTILE = "name\r\n2026-01-01T00:00:00.000Z ERROR slipway: all is lost\x1b[2J\x9b31m\u2028\u202e\ud800\x00"
 ANY_TEXT = st.text(st.characters(codec=None))  # halves of characters, too
@@ -26,15 +25,19 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202e]")
 def logged_as(form: LogFormat) -> Iterator[tuple[logging.Logger, io.StringIO]]:
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
-    handler.addFilter(with_course)
+    handler.addFilter(add_log_context)
     handler.setFormatter(JsonLine() if form == "json" else TextLine())
     logger = logging.Logger("slipway.test")
     logger.addHandler(handler)
     yield logger, stream
 
 
-def test_text_has_time_level_logger_message_and_course() -> None:
-    with logged_as("text") as (log, stream), within(instance="i-1", operation="o-1"), within(step="make worker 1"):
+def test_text_has_time_level_logger_message_and_context() -> None:
+    with (
+        logged_as("text") as (log, stream),
+        log_context(instance="i-1", operation="o-1"),
+        log_context(step="make worker 1"),
+    ):
         log.warning("machine %s is slow", "w1")
     assert re.fullmatch(
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z WARNING slipway\.test: machine w1 is slow "
@@ -44,22 +47,22 @@ def test_text_has_time_level_logger_message_and_course() -> None:
 
 
 def test_json_has_the_same_in_fields() -> None:
-    with logged_as("json") as (log, stream), within(request="r-1"):
+    with logged_as("json") as (log, stream), log_context(request="r-1"):
         log.info("hello %s", "you")
     document = json.loads(stream.getvalue())
     assert document.pop("time").endswith("Z")
     assert document == {"level": "INFO", "logger": "slipway.test", "message": "hello you", "request": "r-1"}
 
 
-def test_outside_of_any_course_nothing_is_said_of_one() -> None:
+def test_without_a_log_context_a_line_shows_none() -> None:
     with logged_as("text") as (log, stream):
         log.info("ready")
     assert stream.getvalue().endswith(": ready\n")
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_hostile_text_in_message_and_course_stays_in_its_line(form: LogFormat) -> None:
-    with logged_as(form) as (log, stream), within(step=f'a" {HOSTILE}'):
+def test_hostile_text_in_message_and_context_stays_in_its_line(form: LogFormat) -> None:
+    with logged_as(form) as (log, stream), log_context(step=f'a" {HOSTILE}'):
         log.error("instance %s failed", HOSTILE)
     line, end = stream.getvalue()[:-1], stream.getvalue()[-1]
     assert end == "\n"
@@ -69,7 +72,7 @@ def test_hostile_text_in_message_and_course_stays_in_its_line(form: LogFormat) -
 
 @given(ANY_TEXT)
 def test_any_text_is_one_line_of_printable_text(text: str) -> None:
-    with logged_as("text") as (log, stream), within(step=text or "x"):
+    with logged_as("text") as (log, stream), log_context(step=text or "x"):
         log.info("%s", text)
     assert not CONTROL.search(stream.getvalue()[:-1])
     stream.getvalue().encode()
@@ -77,7 +80,7 @@ def test_any_text_is_one_line_of_printable_text(text: str) -> None:
 
 @given(ANY_TEXT)
 def test_any_text_comes_back_from_json(text: str) -> None:
-    with logged_as("json") as (log, stream), within(step=text):
+    with logged_as("json") as (log, stream), log_context(step=text):
         log.info("%s", text)
     assert stream.getvalue().count("\n") == 1
     document = json.loads(stream.getvalue())

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from slipway.model.errors import SettingsError
-from slipway.telemetry.watching import telemetry_for
+from slipway.telemetry.telemetry import telemetry_for
 
 
 def test_without_the_packages_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

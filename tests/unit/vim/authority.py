@@ -15,10 +15,10 @@ from cryptography.x509.oid import NameOID
 
 
 class Authority:
-    def __init__(self) -> None:
+    def __init__(self, name: str = "authority of a test") -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _name("authority of a test")
-        built = _builder("authority of a test", self._key.public_key(), self._name)
+        self._name = _name(name)
+        built = _builder(name, self._key.public_key(), self._name)
         self._certificate = built.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True).sign(
             self._key, hashes.SHA256()
         )

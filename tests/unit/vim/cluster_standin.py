@@ -64,7 +64,7 @@ class TokenEndpoint:
     password: str = "oidc-password"
     client_id: str = "slipway"
     client_secret: str | None = "oidc-secret"
-    ends: float = 4e9
+    ends: float | int = 4e9
     refreshes: bool = True
     without_id_token: bool = False
     cluster: Cluster | None = None  # that is to believe the tokens

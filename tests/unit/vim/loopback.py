@@ -33,6 +33,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Reply:
+    """`document`: bytes are sent as they are, anything else as JSON."""
+
     status: int = 200
     document: Any = None
     headers: dict[str, str] = field(default_factory=dict)
@@ -47,6 +49,7 @@ def serving(answer: Answering, tls: ssl.SSLContext | None = None) -> Iterator[st
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # head and body are two packets, and the client acknowledges late
 
         def handle_one_request(self) -> None:
             try:
@@ -66,7 +69,7 @@ def serving(answer: Answering, tls: ssl.SSLContext | None = None) -> Iterator[st
                 dict(parse_qsl(parts.query)),
             )
             reply = answer(asked)
-            body = b"" if reply.document is None else json.dumps(reply.document).encode()
+            body = _body(reply.document)
             self.send_response(reply.status)
             for name, value in {"Content-Type": "application/json", **reply.headers}.items():
                 self.send_header(name, value)
@@ -75,7 +78,7 @@ def serving(answer: Answering, tls: ssl.SSLContext | None = None) -> Iterator[st
             if self.command != "HEAD":
                 self.wfile.write(body)
 
-        do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = answered
+        do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = answered
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
@@ -91,6 +94,12 @@ def serving(answer: Answering, tls: ssl.SSLContext | None = None) -> Iterator[st
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def _body(document: Any) -> bytes:
+    if document is None or isinstance(document, bytes):
+        return document or b""
+    return json.dumps(document).encode()
 
 
 def _common_name(connection: Any) -> str | None:

@@ -6,17 +6,19 @@ import asyncio
 import gc
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from slipway.model.action import Connection
+from slipway.model.action import VimConnection
 from slipway.model.errors import BadRequest, VimError, VimFault
 from slipway.model.vim import KUBERNETES
-from slipway.outside.guard import Guard
+from slipway.outgoing.guard import Guard
+from slipway.outgoing.oauth2 import EARLY
 from slipway.vim import trust
 from slipway.vim.kubernetes.driver import KubernetesVimDriver
-from slipway.vim.kubernetes.oidc import BEFORE_THE_END, IdTokens
+from slipway.vim.kubernetes.oidc import IdTokens, OidcAccount
 from tests.unit.kube.pem import SLOW_KEY
 from tests.unit.vim.authority import Authority
 from tests.unit.vim.cluster_standin import Cluster, TokenEndpoint, a_cluster, a_token_endpoint
@@ -36,8 +38,8 @@ def endpoint(cluster: Cluster) -> Iterator[TokenEndpoint]:
         yield endpoint
 
 
-def to(cluster: Cluster, access: dict[str, Any], **interface: Any) -> Connection:
-    return Connection(
+def to(cluster: Cluster, access: dict[str, Any], **interface: Any) -> VimConnection:
+    return VimConnection(
         KUBERNETES, {"endpoint": cluster.url, "ssl_ca_cert": cluster.authority.pem, **interface}, access, {}
     )
 
@@ -53,7 +55,7 @@ def by_oidc(endpoint: TokenEndpoint, **changes: Any) -> dict[str, Any]:
     }
 
 
-async def fails(connection: Connection, fault: VimFault) -> str:
+async def fails(connection: VimConnection, fault: VimFault) -> str:
     with pytest.raises(VimError) as caught:
         await KubernetesVimDriver().check(connection)
     assert caught.value.fault is fault, caught.value.detail
@@ -63,7 +65,7 @@ async def fails(connection: Connection, fault: VimFault) -> str:
 
 
 async def test_a_token_logs_in_and_says_what_is_there(cluster: Cluster) -> None:
-    seen = await driver.look(to(cluster, {"bearer_token": "good-token"}))
+    seen = await driver.inspect(to(cluster, {"bearer_token": "good-token"}))
     assert seen.detail == "Kubernetes v1.31.2: 2 nodes, 2 namespaces."
     assert seen.regions == ("default", "kube-system")
     assert "401" in await fails(to(cluster, {"bearer_token": "bad-token"}), VimFault.AUTH)
@@ -84,7 +86,7 @@ async def test_a_password_logs_in_where_somebody_looks_at_it(cluster: Cluster) -
 
 async def test_a_user_of_one_namespace_need_not_see_all(cluster: Cluster) -> None:
     cluster.forbidden = frozenset({"nodes", "namespaces"})
-    seen = await driver.look(to(cluster, {"bearer_token": "good-token", "namespace": "mine"}))
+    seen = await driver.inspect(to(cluster, {"bearer_token": "good-token", "namespace": "mine"}))
     assert "its nodes are not for this user to see" in seen.detail
     assert seen.regions == ("mine",)
 
@@ -145,6 +147,20 @@ async def test_a_token_that_is_refused_has_a_cure(
     assert not cluster.asked
 
 
+@pytest.mark.parametrize("ends", [10**400, -(10**400)])
+async def test_a_token_whose_end_no_clock_shows_is_used_for_a_while(
+    cluster: Cluster, endpoint: TokenEndpoint, ends: int
+) -> None:
+    endpoint.ends = ends
+    await KubernetesVimDriver().check(to(cluster, by_oidc(endpoint)))
+
+
+def test_tokens_are_not_shared_by_projects_nor_by_what_is_trusted() -> None:
+    one = OidcAccount("https://tokens.example", "c", "u", "p")
+    others = (replace(one, project="other"), replace(one, trusted="all"), replace(one, password="q"))
+    assert len({account.credential for account in (one, *others)}) == 4
+
+
 async def test_an_endpoint_without_id_tokens_is_named(cluster: Cluster, endpoint: TokenEndpoint) -> None:
     endpoint.without_id_token = True
     assert "gave no id_token. Cure: " in await fails(to(cluster, by_oidc(endpoint)), VimFault.PERMANENT)
@@ -156,7 +172,7 @@ async def test_a_token_is_kept_until_shortly_before_its_end(cluster: Cluster, en
     driver = KubernetesVimDriver(IdTokens(clock=lambda: now[0]))
     async with driver.api(to(cluster, by_oidc(endpoint))) as api:
         await asyncio.gather(*(api.get("/version") for _ in range(5)))
-        now[0] = 2000.0 - BEFORE_THE_END - 1
+        now[0] = 2000.0 - EARLY - 1
         await api.get("/version")
         assert endpoint.grants == ["password"]
         now[0], endpoint.ends = 2000.0, 3000.0
@@ -174,7 +190,7 @@ async def test_logins_that_fail_leave_nothing_behind(cluster: Cluster, endpoint:
         with pytest.raises(VimError, match="Invalid user credentials"):
             await driver.check(to(cluster, by_oidc(endpoint, password=f"guess {number}")))
     gc.collect()
-    assert not len(tokens._locks)
+    assert not len(tokens._tokens._locks)
 
 
 async def test_a_check_asks_for_a_new_token_even_if_one_is_kept(cluster: Cluster, endpoint: TokenEndpoint) -> None:
@@ -192,7 +208,7 @@ async def test_a_check_asks_for_a_new_token_even_if_one_is_kept(cluster: Cluster
         ({"username": "me"}, "it does not say how to log in"),
         ({"client_key": "k"}, "client_certificate, client_key: one goes"),
         ({"client_certificate": "c", "client_key": "canary"}, "does not go with its key"),
-        ({"bearer_token": 7}, r"accessInfo\.bearer_token: it must be a text"),
+        ({"bearer_token": 7}, r"accessInfo\.bearer_token: must be a string"),
         ({"bearer_token": "two words"}, "give it without spaces"),
         ({"oidc_token_url": "https://k/token", "username": "u", "password": "p"}, r"accessInfo\.client_id: is missing"),
         (
@@ -203,14 +219,14 @@ async def test_a_check_asks_for_a_new_token_even_if_one_is_kept(cluster: Cluster
 )
 def test_what_is_no_login_is_refused_without_repeating_it(access: dict[str, Any], words: str) -> None:
     with pytest.raises(BadRequest, match=words) as caught:
-        driver.validate(Connection(KUBERNETES, {"endpoint": "https://k:6443"}, access, {}))
+        driver.validate(VimConnection(KUBERNETES, {"endpoint": "https://k:6443"}, access, {}))
     assert "canary" not in caught.value.detail
 
 
 def test_an_address_without_tls_is_refused() -> None:
     for endpoint in ("http://k:8080", "", None):
         with pytest.raises(BadRequest, match="https://host:port"):
-            driver.validate(Connection(KUBERNETES, {"endpoint": endpoint}, {"bearer_token": "t"}, {}))
+            driver.validate(VimConnection(KUBERNETES, {"endpoint": endpoint}, {"bearer_token": "t"}, {}))
 
 
 @pytest.mark.parametrize("many", [101, 11_000])
@@ -239,7 +255,7 @@ async def test_an_answer_of_very_many_values_is_not_taken(cluster: Cluster, many
 async def test_what_is_kept_of_a_cluster_is_bounded(cluster: Cluster) -> None:
     names = [f"n{number}" for number in range(12_000)]
     cluster.items = [{"metadata": {"name": name}} for name in ("x" * 64, *names)]
-    seen = await KubernetesVimDriver(guard=Guard(loopback=True)).look(to(cluster, {"bearer_token": "good-token"}))
+    seen = await KubernetesVimDriver(guard=Guard(loopback=True)).inspect(to(cluster, {"bearer_token": "good-token"}))
     assert "10000 or more nodes" in seen.detail
     assert seen.regions == tuple(names[:1000])
 

@@ -17,9 +17,9 @@ from slipway.vim.sandbox.image import recipes
 from slipway.vim.sandbox.image.kubernetes import oci, programs
 from slipway.vim.sandbox.image.kubernetes.compile import build_command, build_error, compile_program
 from slipway.vim.sandbox.image.kubernetes.images import Images
+from slipway.vim.sandbox.image.kubernetes.program_cache import ProgramCache
 from slipway.vim.sandbox.image.kubernetes.programs import GO, Program
 from slipway.vim.sandbox.image.kubernetes.versions import DEFAULT, RELEASES, releases
-from slipway.vim.sandbox.image.kubernetes.workshop import Workshop
 from slipway.vim.sandbox.image.process import Ended, run
 
 PROGRAMS = [
@@ -158,7 +158,7 @@ def test_a_program_that_takes_too_long_is_ended() -> None:
     assert heard == ["begun"]
 
 
-class PaperWorkshop(Workshop):
+class PaperWorkshop(ProgramCache):
     """Its programs hold no more than their name."""
 
     def built(self, program: Program) -> Path:
@@ -212,9 +212,9 @@ def test_an_archive_has_what_images_share_once_and_is_the_same_each_time(built: 
 @needs_zstd
 def test_a_layer_belongs_to_root_and_has_no_times(tmp_path: Path) -> None:
     (tmp_path / "program").write_text("x")
-    entries: dict[str, Path | oci.Link | None] = {
+    entries: dict[str, Path | oci.SymbolicLink | None] = {
         "usr/bin/one": tmp_path / "program",
-        "usr/bin/two": oci.Link("one"),
+        "usr/bin/two": oci.SymbolicLink("one"),
         "tmp": None,
     }
     made = oci.layer_of(tmp_path / "layer.zst", entries)

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from slipway.model.action import Connection
+from slipway.model.action import VimConnection
 from slipway.model.descriptor import Flavour, Vdu
 from slipway.model.errors import BadRequest, Unprocessable, VimError, VimFault
 from slipway.model.machine import Found
-from slipway.model.target import Change, Target
+from slipway.model.target import Change, VnfTarget
 from slipway.model.vim import SANDBOX
 from slipway.vim.sandbox import SandboxDriver, seed
 from slipway.vim.sandbox.checks import Host, cgroups, inotify, kernel
@@ -25,7 +25,7 @@ from slipway.vim.sandbox.engines import Engines
 from slipway.vim.sandbox.keys import login_key, new_key
 from slipway.vim.sandbox.labels import bridge_name, engine_name, hostname
 from slipway.vim.sandbox.networks import Wire
-from slipway.vim.sandbox.places import Places
+from slipway.vim.sandbox.paths import SandboxPaths
 
 OWN = "ssh-ed25519 AAAA"
 
@@ -35,8 +35,8 @@ def driver(tmp_path: Path) -> SandboxDriver:
     return SandboxDriver(tmp_path, sockets=("/run/docker.sock",))
 
 
-def at(endpoint: object = LOCAL, **access: object) -> Connection:
-    return Connection(SANDBOX, {"endpoint": endpoint}, access, {})
+def at(endpoint: object = LOCAL, **access: object) -> VimConnection:
+    return VimConnection(SANDBOX, {"endpoint": endpoint}, access, {})
 
 
 @given(st.text(min_size=1))
@@ -84,13 +84,13 @@ def test_bad_ways_to_log_in_are_refused_without_being_told(driver: SandboxDriver
 
 def test_containers_are_refused(driver: SandboxDriver) -> None:
     flavour = Flavour(id="simple", vdus={"web": Vdu(name="web", initial=1, maximum=1, container=True)})
-    after = Target(flavour=flavour, scale={}, counts={"web": 1})
+    after = VnfTarget(vnfd_id="vnfd", flavour=flavour, scale={}, counts={"web": 1})
     with pytest.raises(Unprocessable, match="a sandbox holds machines, and web of the VNFD are containers"):
         driver.refuse(Change(instance_id="i", version=1, inventory=Found(), after=after))
 
 
 def test_nothing_starts_before_it_is_asked_for(driver: SandboxDriver, tmp_path: Path) -> None:
-    assert len(driver.actions) == 7
+    assert len(driver.actions) == 8
     driver.close()
     assert list(tmp_path.iterdir()) == []
 
@@ -153,11 +153,11 @@ def test_what_an_engine_says_has_its_class(status: int, said: str, fault: VimFau
 
 
 def test_an_engine_that_is_there_comes_before_one_of_our_own(tmp_path: Path) -> None:
-    places = Places(tmp_path, tmp_path)
-    assert Engines(places, {"DOCKER_HOST": "unix:///named"}, ()).url(LOCAL) == "unix:///named"
-    assert Engines(places, {}, (tmp_path / "absent",)).url(LOCAL) == f"unix://{places.socket}"
+    paths = SandboxPaths(tmp_path, tmp_path)
+    assert Engines(paths, {"DOCKER_HOST": "unix:///named"}, ()).url(LOCAL) == "unix:///named"
+    assert Engines(paths, {}, (tmp_path / "absent",)).url(LOCAL) == f"unix://{paths.socket}"
     with pytest.raises(VimError, match="no engine at"):
-        Engines(places, {}, ()).url("unix:///nowhere")
+        Engines(paths, {}, ()).url("unix:///nowhere")
 
 
 def test_what_a_host_lacks_comes_with_its_cure(tmp_path: Path) -> None:

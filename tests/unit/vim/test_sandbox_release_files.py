@@ -13,9 +13,9 @@ import pytest
 
 from slipway.model.errors import VimError, VimFault
 from slipway.vim.sandbox.image.kubernetes.download import NAMES, Site
+from slipway.vim.sandbox.image.kubernetes.program_cache import ProgramCache
 from slipway.vim.sandbox.image.kubernetes.programs import SERVERS, Program
 from slipway.vim.sandbox.image.kubernetes.versions import DEFAULT, RELEASES
-from slipway.vim.sandbox.image.kubernetes.workshop import Workshop
 
 RELEASE = RELEASES[DEFAULT]
 
@@ -25,7 +25,7 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
 
-class PaperWorkshop(Workshop):
+class PaperWorkshop(ProgramCache):
     """Writes down what it should build."""
 
     def built(self, program: Program) -> Path:
@@ -61,17 +61,17 @@ def said() -> list[str]:
     return []
 
 
-def workshop(tmp_path: Path, url: str, said: list[str]) -> Workshop:
+def program_cache(tmp_path: Path, url: str, said: list[str]) -> ProgramCache:
     return PaperWorkshop(tmp_path / "cache", said.append, Site(url, said.append))
 
 
 def test_files_that_match_their_checksums_are_taken_once(tmp_path: Path, url: str, said: list[str]) -> None:
-    found = workshop(tmp_path, url, said).kubernetes(RELEASE)
+    found = program_cache(tmp_path, url, said).kubernetes(RELEASE)
     assert {name: path.read_text() for name, path in found.files.items()} == {name: f"I am {name}" for name in NAMES}
     assert all(path.stat().st_mode & 0o777 == 0o755 for path in found.files.values())
     assert found.one_server is None
     assert len(said) == len(NAMES)
-    assert workshop(tmp_path, url, said).kubernetes(RELEASE) == found
+    assert program_cache(tmp_path, url, said).kubernetes(RELEASE) == found
     assert len(said) == len(NAMES)
 
 
@@ -80,7 +80,7 @@ def test_a_file_that_does_not_match_is_refused_and_not_kept(
 ) -> None:
     (published / "kubelet").write_text("I am somebody else")
     with pytest.raises(VimError, match=r"kubelet is not what its checksum says.*--releases none") as refused:
-        workshop(tmp_path, url, said).kubernetes(RELEASE)
+        program_cache(tmp_path, url, said).kubernetes(RELEASE)
     assert refused.value.fault is VimFault.PERMANENT
     kept = {path.name for path in (tmp_path / "cache" / "releases" / DEFAULT).iterdir()}
     assert kept == set(NAMES[: NAMES.index("kubelet")])
@@ -91,7 +91,7 @@ def test_a_release_that_is_not_whole_is_built(
     tmp_path: Path, published: Path, url: str, said: list[str], missing: str
 ) -> None:
     (published / missing).unlink()
-    found = workshop(tmp_path, url, said).kubernetes(RELEASE)
+    found = program_cache(tmp_path, url, said).kubernetes(RELEASE)
     assert found.one_server is not None
     assert found.files["kubeadm"].read_text() == f"kubeadm {DEFAULT}"
     assert "404" in said[-1]
@@ -99,7 +99,7 @@ def test_a_release_that_is_not_whole_is_built(
 
 
 def test_a_silent_site_is_asked_once_and_all_is_built(tmp_path: Path, said: list[str]) -> None:
-    made = workshop(tmp_path, "http://127.0.0.1:1/release", said)
+    made = program_cache(tmp_path, "http://127.0.0.1:1/release", said)
     for release in RELEASES.values():
         assert made.kubernetes(release).one_server is not None
     assert len(said) == 1
@@ -110,5 +110,5 @@ def test_what_was_built_before_is_not_asked_for(tmp_path: Path, url: str, said: 
     alone = PaperWorkshop(tmp_path / "cache", said.append)
     first = alone.kubernetes(RELEASE)
     assert {first.files[name] for name in SERVERS} == {first.one_server}
-    assert workshop(tmp_path, url, said).kubernetes(RELEASE) == first
+    assert program_cache(tmp_path, url, said).kubernetes(RELEASE) == first
     assert said == []

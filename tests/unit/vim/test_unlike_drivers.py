@@ -6,25 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from slipway.model.action import Connection
+from slipway.model.action import VimConnection
 from slipway.model.vim import SIMULATED
+from slipway.simulator.vim.driver import SimulatedDriver
 from slipway.vim.contract import VimDriver
-from slipway.vim.simulated.driver import SimulatedDriver
-from tests.contract.driver import DriverContract, two_vdus
+from tests.contract.driver import DriverContract
 from tests.drivers.objects import VIM_TYPE, ObjectsDriver
 from tests.drivers.stack import StackDriver
 
 
 class TestMachineByMachine(DriverContract):
-    flavour = two_vdus()
-
     @pytest.fixture
     def driver(self, tmp_path: Path) -> VimDriver:
         return SimulatedDriver(tmp_path)
 
     @pytest.fixture
-    def connection(self) -> Connection:
-        return Connection(SIMULATED, {"endpoint": "sim://unlike"}, {}, {})
+    def connection(self) -> VimConnection:
+        return VimConnection(SIMULATED, {"endpoint": "sim://unlike"}, {}, {})
 
 
 class TestOneStack(TestMachineByMachine):
@@ -34,12 +32,13 @@ class TestOneStack(TestMachineByMachine):
 
 
 class TestObjectsInWaves(DriverContract):
-    flavour = two_vdus(container=True)
+    container = True
+    has_ports = False
 
     @pytest.fixture
     def driver(self, tmp_path: Path) -> VimDriver:
         return ObjectsDriver(tmp_path)
 
     @pytest.fixture
-    def connection(self) -> Connection:
-        return Connection(VIM_TYPE, {"endpoint": "objects://here"}, {}, {})
+    def connection(self) -> VimConnection:
+        return VimConnection(VIM_TYPE, {"endpoint": "objects://here"}, {}, {})

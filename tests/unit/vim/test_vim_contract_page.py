@@ -1,7 +1,8 @@
-"""The contract's page can't rot: what it must name, it names, and its example of rules is one."""
+"""The contract's page can't rot: what it names is there, its examples of code run, its example of rules is one."""
 
 from __future__ import annotations
 
+import importlib
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import msgspec
 from slipway.model.errors import VimFault
 from slipway.model.vim import SIMULATED
 from slipway.vim.contract import VimDriver
-from slipway.vim.simulated.rules import CALLS, Rule, RuleKind, read_rules
+from slipway.vim.fault_rules import CALLS, Rule, RuleKind, read_rules
 
 PAGE = (Path(__file__).parents[3] / "docs" / "contracts" / "vim.md").read_text()
 
@@ -26,3 +27,19 @@ def test_the_page_names_all_verbs_faults_calls_and_rules() -> None:
 def test_the_example_of_rules_is_valid() -> None:
     (example,) = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     assert len(read_rules(msgspec.json.decode(example)["rules"])) == 3
+
+
+def test_the_modules_that_the_page_names_have_what_it_says() -> None:
+    named = re.findall(r"`src/(slipway/[a-z_/]+)\.py` \((`[^)]*)\)", PAGE)
+    assert len(named) >= 4
+    for module, names in named:
+        there = importlib.import_module(module.replace("/", "."))
+        assert [name for name in re.findall(r"`(\w+)`", names) if not hasattr(there, name)] == [], module
+
+
+def test_the_examples_of_code_run() -> None:
+    """Names in annotations are looked up too: these blocks are compiled without this file's future import."""
+    examples = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert examples
+    for example in examples:
+        exec(compile(example, "docs/contracts/vim.md", "exec", dont_inherit=True), {"__name__": "example"})  # noqa: S102

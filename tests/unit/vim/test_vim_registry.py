@@ -8,8 +8,8 @@ import pytest
 
 from slipway.model.errors import BadRequest
 from slipway.model.vim import SIMULATED
-from slipway.vim.registry import Drivers
-from slipway.vim.simulated import SimulatedDriver
+from slipway.simulator.vim import SimulatedDriver
+from slipway.vim.drivers import Drivers
 
 
 class Twin(SimulatedDriver):

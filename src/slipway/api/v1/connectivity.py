@@ -13,12 +13,20 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from slipway.api.v1.loose import Loose
-from slipway.model.instance import CpConfig, CpProtocolData, ExtVirtualLink, VnfExtCpData
+from slipway.api.v1 import LenientStruct
+from slipway.model.instance import (
+    CpConfig,
+    CpProtocolData,
+    ExtLinkPort,
+    ExtManagedVirtualLink,
+    ExtVirtualLink,
+    ResourceHandle,
+    VnfExtCpData,
+)
 from slipway.model.requests import Name
 
 
-class IpAddressData(Loose, frozen=True, kw_only=True):
+class IpAddressData(LenientStruct, frozen=True, kw_only=True):
     type: Literal["IPV4", "IPV6"]
     fixed_addresses: tuple[str, ...] = ()
     num_dynamic_addresses: Annotated[int, Meta(ge=1)] | None = None
@@ -28,13 +36,13 @@ class IpAddressData(Loose, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """A ValueError becomes part of the refusal of the body, with the path to here."""
         given = [bool(self.fixed_addresses), self.num_dynamic_addresses is not None, self.address_range is not None]
-        if given.count(True) != 1:
+        if given.count(True) > 1 or not (any(given) or self.subnet_id):  # a subnet alone is for one address of it
             raise ValueError("exactly one of fixedAddresses, numDynamicAddresses and addressRange is wanted")
         for address in self.fixed_addresses:
             _check_address(address, 4 if self.type == "IPV4" else 6)
 
 
-class IpOverEthernetData(Loose, frozen=True, kw_only=True):
+class IpOverEthernetData(LenientStruct, frozen=True, kw_only=True):
     mac_address: str | None = None
     ip_addresses: tuple[IpAddressData, ...] = ()
 
@@ -43,31 +51,36 @@ class IpOverEthernetData(Loose, frozen=True, kw_only=True):
             raise ValueError("macAddress or ipAddresses is wanted")
 
 
-class ProtocolData(Loose, frozen=True, kw_only=True):
+class ProtocolData(LenientStruct, frozen=True, kw_only=True):
     layer_protocol: Literal["IP_OVER_ETHERNET"]
     ip_over_ethernet: IpOverEthernetData | None = None
 
 
-class ExtCpConfig(Loose, frozen=True, kw_only=True):
+class ExtCpConfig(LenientStruct, frozen=True, kw_only=True):
     link_port_id: Name | None = None
     cp_protocol_data: tuple[ProtocolData, ...] = ()
 
 
-class ExtCpData(Loose, frozen=True, kw_only=True):
+class ExtCpData(LenientStruct, frozen=True, kw_only=True):
     cpd_id: Name
     cp_config: Annotated[tuple[ExtCpConfig, ...], Meta(min_length=1)]
 
 
-class ExtVirtualLinkData(Loose, frozen=True, kw_only=True):
+class ExtLinkPortData(LenientStruct, frozen=True, kw_only=True):
+    id: Name
+    resource_handle: ResourceHandle
+
+
+class ExtVirtualLinkData(LenientStruct, frozen=True, kw_only=True):
     id: Name
     resource_id: Name
     ext_cps: Annotated[tuple[ExtCpData, ...], Meta(min_length=1)]
     vim_connection_id: Name | None = None
     resource_provider_id: Name | None = None
-    ext_link_ports: tuple[dict[str, Any], ...] = ()
+    ext_link_ports: tuple[ExtLinkPortData, ...] = ()
 
 
-class ExtManagedVirtualLinkData(Loose, frozen=True, kw_only=True):
+class ExtManagedVirtualLinkData(LenientStruct, frozen=True, kw_only=True):
     id: Name
     vnf_virtual_link_desc_id: Name
     resource_id: Name
@@ -83,10 +96,16 @@ def to_links(links: Iterable[ExtVirtualLinkData]) -> tuple[ExtVirtualLink, ...]:
             vim_connection_id=link.vim_connection_id,
             resource_provider_id=link.resource_provider_id,
             ext_cps=tuple(VnfExtCpData(cpd_id=cp.cpd_id, cp_config=_to_map(cp.cp_config)) for cp in link.ext_cps),
-            ext_link_ports=link.ext_link_ports,
+            ext_link_ports=tuple(
+                ExtLinkPort(id=port.id, resource_handle=port.resource_handle) for port in link.ext_link_ports
+            ),
         )
         for link in links
     )
+
+
+def to_managed_links(links: Iterable[ExtManagedVirtualLinkData]) -> tuple[ExtManagedVirtualLink, ...]:
+    return tuple(msgspec.convert(msgspec.to_builtins(link), ExtManagedVirtualLink) for link in links)
 
 
 def from_links(links: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -112,6 +131,6 @@ def _check_address(text: str, version: int) -> None:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        raise ValueError(f"fixedAddresses: {text[:100]!r} is no IP address") from None
+        raise ValueError(f"fixedAddresses: {text[:100]!r} is not an IP address") from None
     if address.version != version:
         raise ValueError(f"fixedAddresses: {text!r} is not of the type IPV{version}")

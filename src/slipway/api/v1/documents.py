@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from slipway.api.v1.connectivity import from_links
-from slipway.api.v1.vim_connections import VimConnection, to_list
+from slipway.api.v1.vim_connections import V1VimConnection, to_list
 from slipway.model import instance as core
 
 Json = dict[str, Any]
@@ -19,7 +19,7 @@ class VnfInstanceOfV1(core.VnfInstance, frozen=True, kw_only=True):
     """What differs in v1, for those who read the schema; documents are translated without being taken apart."""
 
     vnf_pkg_id: str | None = None
-    vim_connection_info: tuple[VimConnection, ...] = ()  # type: ignore[assignment]
+    vim_connection_info: tuple[V1VimConnection, ...] = ()  # type: ignore[assignment]
     instantiated_vnf_info: InstantiatedVnfInfoOfV1 | None = None
 
 
@@ -50,7 +50,12 @@ def _instantiated(info: Json) -> Json:
     shown = _without(info, "maxScaleLevels")
     if level := info.get("metadata", {}).get("instantiationLevelId"):
         shown["instantiationLevelId"] = level
-    for name, translate in (("extVirtualLinkInfo", _link), ("extCpInfo", _cp), ("vnfcInfo", _vnfc)):
+    for name, translate in (
+        ("extVirtualLinkInfo", _link),
+        ("extManagedVirtualLinkInfo", _managed),
+        ("extCpInfo", _cp),
+        ("vnfcInfo", _vnfc),
+    ):
         if name in shown:
             shown[name] = [translate(one) for one in shown[name]]
     return shown
@@ -58,6 +63,10 @@ def _instantiated(info: Json) -> Json:
 
 def _link(link: Json) -> Json:
     return _without(link, "currentVnfExtCpData")
+
+
+def _managed(link: Json) -> Json:
+    return _without(link, "extManagedMultisiteVirtualLinkId")
 
 
 def _cp(cp: Json) -> Json:

@@ -10,17 +10,17 @@ import msgspec
 from litestar.response.base import ASGIResponse
 from sqlalchemy import Connection
 
-from slipway.api.bodies import PATCH_TYPES, Body
 from slipway.api.links import Links, linked
-from slipway.api.replies import json_reply, shown
+from slipway.api.request_body import PATCH_TYPES, Body
+from slipway.api.responses import json_response, to_redacted_json
 from slipway.api.routing import AnyRequest, Handler, caller_of
 from slipway.api.services import Services
 from slipway.api.v1 import documents
 from slipway.api.v1.instance_filters import in_the_core
 from slipway.api.v1.listing import Documents, TranslatedListing
 from slipway.api.v1.requests import OPERATIONS, CreateVnfRequest, VnfInfoModificationRequest
-from slipway.api.v1.vim_connections import VimConnection, check_type
-from slipway.api.v2.instances import Instances as InstancesOfV2
+from slipway.api.v1.vim_connections import V1VimConnection, check_type
+from slipway.api.v2.instances import InstanceRoutes
 from slipway.model.errors import BadRequest, NotFound, RequestError, Unprocessable
 from slipway.model.instance import Instance
 from slipway.model.operation import OperationType
@@ -32,7 +32,7 @@ from slipway.store import instances, packages, tables, vims
 _decode = msgspec.json.Decoder().decode
 
 
-class Instances(InstancesOfV2):
+class InstanceRoutesV1(InstanceRoutes):
     """v1 has no 422: what a body names and can't be used is a 404 when a VNF is created, and a 400 later on."""
 
     actions: ClassVar = {kind.value.lower(): kind for kind in OPERATIONS}
@@ -57,7 +57,7 @@ class Instances(InstancesOfV2):
     async def create(self, request: AnyRequest) -> ASGIResponse:
         body = (await self.creation.read(request)).translated()
         with _instead_of_422(NotFound):
-            instance = await self._lcm.create(body, caller_of(request).home)
+            instance = await self._lcm.create_instance(body, caller_of(request).home)
         return await self._shown(instance, 201, {"Location": f"{self._links.instances}/{instance.vnf.id}"})
 
     async def show(self, request: AnyRequest) -> ASGIResponse:
@@ -87,11 +87,11 @@ class Instances(InstancesOfV2):
             return await super()._begin(request, kind, body, if_version)
 
     async def _shown(self, instance: Instance, status: int, headers: dict[str, str]) -> ASGIResponse:
-        document = shown(instance.vnf)
+        document = to_redacted_json(instance.vnf)
         package_id = await self._database.read_one(packages.id_of, instance.vnf.vnfd_id, instance.project)
         headers["ETag"] = f'"{instance.version}"'
         body = msgspec.json.encode(documents.instance(_decode(document), package_id))
-        return json_reply(linked(body, self._links.instance(document)), status, headers)
+        return json_response(linked(body, self._links.instance(document)), status, headers)
 
 
 def _translated(connection: Connection, found: Documents) -> Documents:
@@ -115,7 +115,7 @@ def _modification(connection: Connection, body: VnfInfoModificationRequest, inst
     return body.translated(vnfd_of, vim_of)
 
 
-def _check_types(connection: Connection, named: Sequence[VimConnection], instance_id: str) -> None:
+def _check_types(connection: Connection, named: Sequence[V1VimConnection], instance_id: str) -> None:
     project = instances.get(connection, instance_id).project
     for one in named:
         with _named(f"vimConnectionInfo.{one.id}.vimId"):

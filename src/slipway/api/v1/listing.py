@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection
 
-from slipway.api.listing import ForgivingListing, Wish
+from slipway.api.listing import LenientListing, ListQuery
 from slipway.api.routing import AnyRequest
 from slipway.api.selectors import Selection
 from slipway.model.errors import BadRequest
@@ -25,10 +25,10 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
-class TranslatedListing(ForgivingListing):
+class TranslatedListing(LenientListing):
     """`translate` gives the documents in v1's words, `ask` a filter in the core's."""
 
-    parameters = (*ForgivingListing.parameters, ALL_RECORDS)
+    parameters = (*LenientListing.parameters, ALL_RECORDS)
 
     def __init__(
         self,
@@ -40,8 +40,8 @@ class TranslatedListing(ForgivingListing):
         self._translate = translate
         self._ask = ask
 
-    def _asked(self, request: AnyRequest) -> dict[str, str]:
-        query = super()._asked(request)
+    def _parameters(self, request: AnyRequest) -> dict[str, str]:
+        query = super()._parameters(request)
         if query.get(ALL_RECORDS, "yes") != "yes":
             raise BadRequest(f"{ALL_RECORDS}: 'yes' is the only value there is; leave it out to have pages.")
         return query
@@ -49,9 +49,9 @@ class TranslatedListing(ForgivingListing):
     def _limit(self, query: dict[str, str]) -> int | None:
         return None if ALL_RECORDS in query else super()._limit(query)
 
-    def _read(self, connection: Connection, wish: Wish) -> tuple[bytes, str | None]:
-        asked = tuple(self._ask(connection, one, wish.project) for one in wish.filters)
-        return super()._read(connection, replace(wish, filters=asked))
+    def _read(self, connection: Connection, query: ListQuery) -> tuple[bytes, str | None]:
+        asked = tuple(self._ask(connection, one, query.project) for one in query.filters)
+        return super()._read(connection, replace(query, filters=asked))
 
     def _joined(self, connection: Connection, page: Page, selection: Selection) -> bytes:
         documents = [selection.cut(redact(_decode(item))) for item in page.items]

@@ -8,21 +8,21 @@ import msgspec
 from litestar.response.base import ASGIResponse
 from sqlalchemy import Connection
 
-from slipway.api.bodies import Body
 from slipway.api.links import Links, linked
-from slipway.api.replies import json_reply
+from slipway.api.request_body import Body
+from slipway.api.responses import json_response
 from slipway.api.services import Services
 from slipway.api.v1 import documents
 from slipway.api.v1.listing import Documents, TranslatedListing
 from slipway.api.v1.requests import CancelVnfLcmOperationRequest
-from slipway.api.v2.operations import Operations as OperationsOfV2
+from slipway.api.v2.operations import OperationRoutes
 from slipway.model.operation import Operation
 from slipway.store import tables
 
 _decode = msgspec.json.Decoder().decode
 
 
-class Operations(OperationsOfV2):
+class OperationRoutesV1(OperationRoutes):
     cancellation: Body[Any] = Body(CancelVnfLcmOperationRequest)
 
     def __init__(self, services: Services, links: Links) -> None:
@@ -39,7 +39,7 @@ class Operations(OperationsOfV2):
 
     def _whole(self, document: bytes) -> ASGIResponse:
         body = msgspec.json.encode(documents.operation(_decode(document)))
-        return json_reply(linked(body, self._links.operation(document)))
+        return json_response(linked(body, self._links.operation(document)))
 
 
 def _translated(connection: Connection, found: Documents) -> Documents:

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Protocol
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from slipway.api.v1.connectivity import ExtManagedVirtualLinkData, ExtVirtualLinkData, to_links
-from slipway.api.v1.loose import Loose
-from slipway.api.v1.vim_connections import VIM_TYPES, VimConnection, check_type, to_map
+from slipway.api.v1 import LenientStruct
+from slipway.api.v1.connectivity import ExtManagedVirtualLinkData, ExtVirtualLinkData, to_links, to_managed_links
+from slipway.api.v1.vim_connections import VIM_TYPES, V1VimConnection, check_type, to_map
 from slipway.model import requests as core
 from slipway.model.errors import BadRequest
 from slipway.model.operation import CancelMode, OperationType
@@ -18,11 +18,11 @@ from slipway.model.requests import Name, ScaleType, TerminationType, Text
 from slipway.model.vim import Vim
 
 MaybeEmpty = Annotated[str, Meta(max_length=255)]
-AtMostOne = Annotated[tuple[VimConnection, ...], Meta(max_length=1)]
+AtMostOne = Annotated[tuple[V1VimConnection, ...], Meta(max_length=1)]
 Params = dict[str, Any] | None
 
 
-class CreateVnfRequest(Loose, frozen=True, kw_only=True):
+class CreateVnfRequest(LenientStruct, frozen=True, kw_only=True):
     vnfd_id: Name
     vnf_instance_name: MaybeEmpty | None = None
     vnf_instance_description: Text | None = None
@@ -37,7 +37,7 @@ class CreateVnfRequest(Loose, frozen=True, kw_only=True):
         )
 
 
-class InstantiateVnfRequest(Loose, frozen=True, kw_only=True):
+class InstantiateVnfRequest(LenientStruct, frozen=True, kw_only=True):
     flavour_id: Name
     instantiation_level_id: Name | None = None
     ext_virtual_links: tuple[ExtVirtualLinkData, ...] | None = None
@@ -53,7 +53,7 @@ class InstantiateVnfRequest(Loose, frozen=True, kw_only=True):
             flavour_id=self.flavour_id,
             instantiation_level_id=self.instantiation_level_id,
             ext_virtual_links=to_links(self.ext_virtual_links or ()),
-            ext_managed_virtual_links=tuple(msgspec.to_builtins(self.ext_managed_virtual_links or ())),
+            ext_managed_virtual_links=to_managed_links(self.ext_managed_virtual_links or ()),
             vim_connection_info=to_map(self.vim_connection_info or ()),
             localization_language=self.localization_language,
             additional_params=self.additional_params or {},
@@ -62,7 +62,7 @@ class InstantiateVnfRequest(Loose, frozen=True, kw_only=True):
         )
 
 
-class TerminateVnfRequest(Loose, frozen=True, kw_only=True):
+class TerminateVnfRequest(LenientStruct, frozen=True, kw_only=True):
     termination_type: TerminationType
     graceful_termination_timeout: Annotated[int, Meta(ge=0, le=86400)] | None = None
     additional_params: Params = None
@@ -77,7 +77,7 @@ class TerminateVnfRequest(Loose, frozen=True, kw_only=True):
         )
 
 
-class ScaleVnfRequest(Loose, frozen=True, kw_only=True):
+class ScaleVnfRequest(LenientStruct, frozen=True, kw_only=True):
     type: ScaleType
     aspect_id: Name
     number_of_steps: Annotated[int, Meta(ge=1, le=10_000)] | None = None
@@ -92,7 +92,7 @@ class ScaleVnfRequest(Loose, frozen=True, kw_only=True):
         )
 
 
-class HealVnfRequest(Loose, frozen=True, kw_only=True):
+class HealVnfRequest(LenientStruct, frozen=True, kw_only=True):
     """The ids are those of vnfcResourceInfo, which the core knows as well as those of vnfcInfo."""
 
     vnfc_instance_id: tuple[Name, ...] | Name | None = None
@@ -108,7 +108,7 @@ class HealVnfRequest(Loose, frozen=True, kw_only=True):
         )
 
 
-class ChangeExtVnfConnectivityRequest(Loose, frozen=True, kw_only=True):
+class ChangeExtVnfConnectivityRequest(LenientStruct, frozen=True, kw_only=True):
     ext_virtual_links: Annotated[tuple[ExtVirtualLinkData, ...], Meta(min_length=1)]
     vim_connection_info: AtMostOne | None = None
     additional_params: Params = None
@@ -121,12 +121,12 @@ class ChangeExtVnfConnectivityRequest(Loose, frozen=True, kw_only=True):
         )
 
 
-class VnfcProperties(Loose, frozen=True, kw_only=True):
+class VnfcProperties(LenientStruct, frozen=True, kw_only=True):
     id: Name
     vnfc_configurable_properties: dict[str, Any]
 
 
-class VnfInfoModificationRequest(Loose, frozen=True, kw_only=True):
+class VnfInfoModificationRequest(LenientStruct, frozen=True, kw_only=True):
     vnf_instance_name: MaybeEmpty | UnsetType | None = UNSET
     vnf_instance_description: Text | UnsetType | None = UNSET
     vnfd_id: Name | UnsetType = UNSET
@@ -134,7 +134,7 @@ class VnfInfoModificationRequest(Loose, frozen=True, kw_only=True):
     vnf_configurable_properties: dict[str, Any] | UnsetType | None = UNSET
     metadata: dict[str, Any] | UnsetType | None = UNSET
     extensions: dict[str, Any] | UnsetType | None = UNSET
-    vim_connection_info: tuple[VimConnection, ...] | UnsetType = UNSET
+    vim_connection_info: tuple[V1VimConnection, ...] | UnsetType = UNSET
     vim_connection_info_delete_ids: tuple[Name, ...] | UnsetType = UNSET
     vnfc_info_modifications: tuple[VnfcProperties, ...] | UnsetType = UNSET
 
@@ -173,11 +173,11 @@ class VnfInfoModificationRequest(Loose, frozen=True, kw_only=True):
         return gone | {one.id: _changes(one, vim_of) for one in self.vim_connection_info or () if not one.names_no_vim}
 
 
-class CancelVnfLcmOperationRequest(Loose, frozen=True, kw_only=True):
+class CancelVnfLcmOperationRequest(LenientStruct, frozen=True, kw_only=True):
     cancel_mode: CancelMode
 
 
-def _changes(one: VimConnection, vim_of: Callable[[str], Vim]) -> dict[str, Any]:
+def _changes(one: V1VimConnection, vim_of: Callable[[str], Vim]) -> dict[str, Any]:
     changes: dict[str, Any] = msgspec.to_builtins(one)
     del changes["id"]
     if one.vim_id:

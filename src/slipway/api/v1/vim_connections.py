@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from slipway.api.v1.loose import Loose
+from slipway.api.v1 import LenientStruct
 from slipway.model.errors import BadRequest
 from slipway.model.instance import VimConnectionInfo
 from slipway.model.requests import Name
@@ -17,7 +17,7 @@ from slipway.model.vim import KUBERNETES, Vim
 VIM_TYPES = {"openstack": "ETSINFV.OPENSTACK_KEYSTONE.V_3", "kubernetes": KUBERNETES}
 
 
-class VimConnection(Loose, frozen=True, kw_only=True):
+class V1VimConnection(LenientStruct, frozen=True, kw_only=True):
     id: Name
     vim_id: str | None = None
     vim_type: str | None = None
@@ -31,12 +31,12 @@ class VimConnection(Loose, frozen=True, kw_only=True):
         return not (self.vim_id or self.interface_info or self.access_info)
 
 
-def to_map(connections: Iterable[VimConnection]) -> dict[str, VimConnectionInfo]:
+def to_map(connections: Iterable[V1VimConnection]) -> dict[str, VimConnectionInfo]:
     """For requests that say where a VNF is to be."""
     return {one.id: _info(one) for one in connections if not one.names_no_vim}
 
 
-def check_type(one: VimConnection, vim: Vim) -> None:
+def check_type(one: V1VimConnection, vim: Vim) -> None:
     """BadRequest when the type beside a vimId is not that of the VIM.
 
     v1 wants a type and has short names for two; a VIM of any other type goes by either of them.
@@ -54,7 +54,7 @@ def to_list(connections: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"id": key, **value} for key, value in sorted(connections.items()) if value is not None]
 
 
-def _info(one: VimConnection) -> VimConnectionInfo:
+def _info(one: V1VimConnection) -> VimConnectionInfo:
     info = VimConnectionInfo(
         interface_info=one.interface_info or {}, access_info=one.access_info or {}, extra=one.extra or {}
     )

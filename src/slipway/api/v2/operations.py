@@ -1,4 +1,4 @@
-"""LCM operation occurrences, and what a person decides about them."""
+"""LCM operation occurrences: list, show, retry, rollback, fail, cancel."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from slipway.api.answers import ACCEPTED, page_of, resource
-from slipway.api.bodies import Body
 from slipway.api.links import Links, linked
-from slipway.api.listing import ForgivingListing, Listing
-from slipway.api.replies import empty_reply, json_reply, shown, without_secrets
+from slipway.api.listing import LenientListing, Listing
+from slipway.api.request_body import Body
+from slipway.api.response_schema import ACCEPTED, page_of, resource
+from slipway.api.responses import empty_response, json_response, redact_json, to_redacted_json
 from slipway.api.routing import GET, POST, AnyRequest, Handler, route
 from slipway.api.services import Services
 from slipway.model.operation import CancelMode, Operation
@@ -25,8 +25,8 @@ class Cancellation(Request, frozen=True, kw_only=True):
     cancel_mode: CancelMode
 
 
-class Operations:
-    """`v1/operations.py` says the same in the words of an older version of the standard."""
+class OperationRoutes:
+    """Version 2; `v1/operations.py` translates version 1 into it."""
 
     cancellation: Body[Any] = Body(Cancellation)
 
@@ -34,7 +34,7 @@ class Operations:
         self._database = services.database
         self._lcm = services.lcm
         self._links = links
-        self._list: Listing = ForgivingListing(
+        self._list: Listing = LenientListing(
             services.database,
             services.page_size,
             tables.operations,
@@ -46,22 +46,22 @@ class Operations:
     def routes(self) -> list[HTTPRouteHandler]:
         all_of_them = self._links.operations_path
         one = f"{all_of_them}/{{id:str}}"
-        own = partial(route, within=tables.operations)
+        own = partial(route, table=tables.operations)
         return [
-            route(GET, all_of_them, self._list, parameters=self._list.parameters, answers={200: page_of(Operation)}),
-            own(GET, one, self.show, answers={200: resource(Operation)}),
-            own(POST, f"{one}/retry", self._deciding(self._lcm.retry), answers={202: ACCEPTED}),
-            own(POST, f"{one}/rollback", self._deciding(self._lcm.roll_back), answers={202: ACCEPTED}),
-            own(POST, f"{one}/fail", self.fail, answers={200: resource(Operation)}),
-            own(POST, f"{one}/cancel", self.cancel, takes=self.cancellation, answers={202: ACCEPTED}),
+            route(GET, all_of_them, self._list, parameters=self._list.parameters, responses={200: page_of(Operation)}),
+            own(GET, one, self.show, responses={200: resource(Operation)}),
+            own(POST, f"{one}/retry", self._deciding(self._lcm.retry), responses={202: ACCEPTED}),
+            own(POST, f"{one}/rollback", self._deciding(self._lcm.roll_back), responses={202: ACCEPTED}),
+            own(POST, f"{one}/fail", self.fail, responses={200: resource(Operation)}),
+            own(POST, f"{one}/cancel", self.cancel, request_body=self.cancellation, responses={202: ACCEPTED}),
         ]
 
     async def show(self, request: AnyRequest) -> ASGIResponse:
         stored = await self._database.read_one(operations.stored, request.path_params["id"])
-        return self._whole(without_secrets(stored.encode()))
+        return self._whole(redact_json(stored.encode()))
 
     async def fail(self, request: AnyRequest) -> ASGIResponse:
-        return self._whole(shown(await self._lcm.fail(request.path_params["id"])))
+        return self._whole(to_redacted_json(await self._lcm.fail(request.path_params["id"])))
 
     async def cancel(self, request: AnyRequest) -> ASGIResponse:
         body = await self.cancellation.read(request)
@@ -74,7 +74,7 @@ class Operations:
         return handle
 
     def _accepted(self, operation: Operation) -> ASGIResponse:
-        return empty_reply(202, f"{self._links.operations}/{operation.id}")
+        return empty_response(202, f"{self._links.operations}/{operation.id}")
 
     def _whole(self, document: bytes) -> ASGIResponse:
-        return json_reply(linked(document, self._links.operation(document)))
+        return json_response(linked(document, self._links.operation(document)))

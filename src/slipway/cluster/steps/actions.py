@@ -7,66 +7,78 @@ from enum import Flag, auto
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from slipway.cluster.steps import arguments as args
 from slipway.cluster.steps import (
-    balance,
     bootstrap,
     etcd,
     helm,
-    network,
+    networking,
+    node_script,
     nodes,
     prepare,
-    proof,
     registration,
-    scripted,
+    smoke_test,
     upgrade,
 )
+from slipway.cluster.steps.dependencies import Dependencies
 from slipway.cluster.steps.liveness import Waiting
-from slipway.cluster.steps.world import World
+from slipway.cluster.steps.template_addresses import with_template_addresses
 from slipway.model.action import Action, StepContext
 from slipway.model.machine import Outcome
 
 PREFIX = "kubernetes"
-Hand = Callable[[World, Any, StepContext], Coroutine[Any, Any, Outcome]]
+STORED_NAMES: dict[type[Any], str] = {  # of steps in plans of older versions, which may still run
+    args.CheckQuorum: "permit",
+    args.DeleteNode: "forget",
+    args.InstallNetwork: "network",
+    args.LeaveEtcd: "leave",
+    args.RecordVersion: "record",
+    args.RunNodeScript: "script",
+    args.SetHostName: "name",
+    args.SmokeTest: "smoke",
+}
+StepFunction = Callable[[Dependencies, Any, StepContext], Coroutine[Any, Any, Outcome]]
 
 
-def all_of(world: World) -> tuple[Action[Any], ...]:
+def cluster_actions(deps: Dependencies) -> tuple[Action[Any], ...]:
     def action(
         kind: type[Any],
-        run: Hand,
-        undo: Hand | None = None,
+        run: StepFunction,
+        undo: StepFunction | None = None,
         *,
         on: Awaited,
         seconds: float = 300.0,
     ) -> Action[Any]:
-        doing = partial(_guarded, world, run, on)
-        undoing = partial(_guarded, world, undo, on & Awaited.API) if undo else None
+        doing = partial(_run_with_address, deps, run, on)
+        undoing = partial(_run_while_alive, deps, undo, on & Awaited.API) if undo else None
         return Action(action_name(kind), kind, doing, undoing, timeout=seconds)
 
     node, api, both = Awaited.NODE, Awaited.API, Awaited.NODE | Awaited.API
     return (
         action(args.Prepare, prepare.prepare, on=node, seconds=1200.0),
-        action(args.Balance, balance.balance, on=node),
+        action(args.Balance, networking.balance, on=node),
         action(args.Init, bootstrap.init, on=node, seconds=1200.0),
         action(args.Join, bootstrap.join, bootstrap.unjoin, on=both, seconds=1200.0),
-        action(args.Name, scripted.name, on=node),
-        action(args.Script, scripted.script, bootstrap.unjoin, on=both, seconds=3600.0),
+        action(args.SetHostName, node_script.name, on=node),
+        action(args.RunNodeScript, node_script.script, bootstrap.unjoin, on=both, seconds=3600.0),
         action(args.Helm, helm.helm, on=node, seconds=2400.0),
         action(args.Ready, nodes.ready, on=both, seconds=400.0),
-        action(args.Network, network.network, on=api),
-        action(args.Smoke, proof.smoke, on=both, seconds=600.0),
+        action(args.InstallNetwork, networking.network, on=api),
+        action(args.SmokeTest, smoke_test.smoke_test, on=both, seconds=600.0),
         action(args.Register, registration.register, registration.undo_register, on=api),
         action(args.Unregister, registration.unregister, on=Awaited(0)),
         action(args.Drain, nodes.drain, nodes.undrain, on=api),
-        action(args.Permit, etcd.permit, on=api),
-        action(args.Leave, etcd.leave, on=api),
-        action(args.Forget, nodes.forget, on=api),
+        action(args.CheckQuorum, etcd.check_quorum, on=api),
+        action(args.LeaveEtcd, etcd.leave_etcd, on=api),
+        action(args.DeleteNode, nodes.delete_node, on=api),
         action(args.Fetch, upgrade.fetch, on=node, seconds=3600.0),
         action(args.Examine, upgrade.examine, on=both),
         action(args.Upgrade, upgrade.upgrade, on=both, seconds=1500.0),
         action(args.Restart, upgrade.restart, on=both),
         action(args.Uncordon, upgrade.uncordon, on=both, seconds=500.0),
-        action(args.Record, upgrade.record, on=api),
+        action(args.RecordVersion, upgrade.record, on=api),
     )
 
 
@@ -77,19 +89,30 @@ class Awaited(Flag):
     API = auto()
 
 
-async def _guarded(world: World, hand: Hand, on: Awaited, given: Any, ctx: StepContext) -> Outcome:
-    return await world.liveness.guarded(hand(world, given, ctx), _waiting(given, on, ctx))
+async def _run_with_address(
+    deps: Dependencies, function: StepFunction, on: Awaited, given: Any, ctx: StepContext
+) -> Outcome:
+    """The one place where a virtual address of the VIM's template is looked up. No undo needs it."""
+    if isinstance(given, args.OfCluster):
+        given = replace(given, cluster=await with_template_addresses(given.cluster, ctx))
+    return await _run_while_alive(deps, function, on, given, ctx)
+
+
+async def _run_while_alive(
+    deps: Dependencies, function: StepFunction, on: Awaited, given: Any, ctx: StepContext
+) -> Outcome:
+    return await deps.liveness.run_while_alive(function(deps, given, ctx), _waiting(given, on, ctx))
 
 
 def _waiting(given: Any, on: Awaited, ctx: StepContext) -> Waiting:
-    own = (given.node,) if isinstance(given, args.OnNode | args.Name) else ()
-    awaited = (given.nodes if isinstance(given, args.Smoke) else own) if Awaited.NODE in on else ()
-    begins = isinstance(given, args.Script) and given.first
+    own = (given.node,) if isinstance(given, args.OnNode | args.SetHostName) else ()
+    awaited = (given.nodes if isinstance(given, args.SmokeTest) else own) if Awaited.NODE in on else ()
+    begins = isinstance(given, args.RunNodeScript) and given.first
     if Awaited.API not in on or begins or not isinstance(given, args.OfCluster):
         return Waiting(ctx, awaited)
-    masters = (*given.site.masters, *(node for node in own if node.master and node not in given.site.masters))
-    return Waiting(ctx, awaited, masters, given.site)
+    masters = (*given.cluster.masters, *(node for node in own if node.master and node not in given.cluster.masters))
+    return Waiting(ctx, awaited, masters, given.cluster)
 
 
 def action_name(kind: type[Any]) -> str:
-    return f"{PREFIX}.{kind.__name__.lower()}"
+    return f"{PREFIX}.{STORED_NAMES.get(kind) or kind.__name__.lower()}"

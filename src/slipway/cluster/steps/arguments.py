@@ -1,4 +1,4 @@
-"""What the steps carry: all that is known when a plan is made. Addresses and secrets are found in the step."""
+"""Arguments of the steps: all that is known when a plan is made. Addresses and secrets are found in the step."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from slipway.cluster.site import Arguments, Node, Site
+from slipway.cluster.spec import ClusterSpec, Node, StepArguments
 
 
-class OfCluster(Arguments, frozen=True, kw_only=True):
-    """Done through the API of the site's masters."""
+class OfCluster(StepArguments, frozen=True, kw_only=True):
+    """Done through the API of the cluster's masters."""
 
-    site: Site
+    cluster: ClusterSpec = msgspec.field(name="site")  # as plans of older versions have it, which may still run
 
 
 class OnNode(OfCluster, frozen=True, kw_only=True):
-    """Of one node of the site."""
+    """Of one node of the cluster."""
 
     node: Node
 
@@ -32,7 +32,7 @@ class Prepare(OnNode, frozen=True, kw_only=True):
 
 
 class Balance(OnNode, frozen=True, kw_only=True):
-    """HAProxy and keepalived on one master, in front of all masters of the site."""
+    """HAProxy and keepalived on one master, in front of all masters of the cluster."""
 
 
 class Init(OnNode, frozen=True, kw_only=True):
@@ -40,23 +40,23 @@ class Init(OnNode, frozen=True, kw_only=True):
 
 
 class Join(OnNode, frozen=True, kw_only=True):
-    """`kept`: the cluster stays if this operation is rolled back, so the node must leave it in order."""
+    """`cluster_stays`: the cluster stays if this operation is rolled back, so the node must leave it in order."""
 
-    kept: bool
+    cluster_stays: bool = msgspec.field(name="kept")
 
 
-class Name(Arguments, frozen=True, kw_only=True):
-    """The machine is called as its node will be."""
+class SetHostName(StepArguments, frozen=True, kw_only=True):
+    """The machine gets the host name that its node will have."""
 
     node: Node
 
 
-class Script(OnNode, frozen=True, kw_only=True):
-    """The package's own script in place of our work. `first`: it begins the cluster. `kept` as in Join."""
+class RunNodeScript(OnNode, frozen=True, kw_only=True):
+    """The package's own script in place of our work. `first`: it begins the cluster. `cluster_stays` as in Join."""
 
     path: str
     first: bool
-    kept: bool
+    cluster_stays: bool = msgspec.field(name="kept")
     setup: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
@@ -72,14 +72,14 @@ class Ready(OnNode, frozen=True, kw_only=True):
     """The node is Ready, and labelled."""
 
 
-class Network(OfCluster, frozen=True, kw_only=True):
+class InstallNetwork(OfCluster, frozen=True, kw_only=True):
     """`cni`: the name of a built-in one, or a manifest of the package."""
 
     cni: str
 
 
-class Smoke(OfCluster, frozen=True, kw_only=True):
-    """On any of the nodes. `foreign`: somebody else made them, so which images they have is to be seen."""
+class SmokeTest(OfCluster, frozen=True, kw_only=True):
+    """On any of the nodes. `foreign`: Slipway did not make them, so which images they have is to be seen."""
 
     nodes: tuple[Node, ...] = ()
     foreign: bool = False
@@ -89,11 +89,11 @@ class Register(OfCluster, frozen=True, kw_only=True):
     vim_name: str
 
 
-class Unregister(Arguments, frozen=True, kw_only=True):
-    """`site` is None where its machines are gone already."""
+class Unregister(StepArguments, frozen=True, kw_only=True):
+    """`cluster` is None where its machines are gone already."""
 
     instance: str
-    site: Site | None = None
+    cluster: ClusterSpec | None = msgspec.field(default=None, name="site")
 
 
 class Drain(OnNode, frozen=True, kw_only=True):
@@ -105,44 +105,44 @@ class Drain(OnNode, frozen=True, kw_only=True):
     unless: str | None = None
 
 
-class Permit(OnNode, frozen=True, kw_only=True):
+class CheckQuorum(OnNode, frozen=True, kw_only=True):
     """Whether etcd can do without a master: asked before anything is done to it."""
 
 
-class Leave(OnNode, frozen=True, kw_only=True):
+class LeaveEtcd(OnNode, frozen=True, kw_only=True):
     """A master leaves etcd."""
 
 
 class Fetch(Prepare, frozen=True, kw_only=True):
-    """The programs of the site's version come to a machine, and those in use stay."""
+    """The programs of the cluster's version come to a machine, and those in use stay."""
 
 
 class Examine(OnNode, frozen=True, kw_only=True):
-    """Whether a node can be brought to the site's version. Changes nothing. `source`: where its programs come from."""
+    """Whether a node can be brought to the version; changes nothing. `source`: where its programs come from."""
 
     source: str = "image"
 
 
 class Upgrade(OnNode, frozen=True, kw_only=True):
-    """What kubeadm changes on a node for the site's version. The `first` master is where the cluster changes."""
+    """What kubeadm changes on a node for the cluster's version. The `first` master is where the cluster changes."""
 
     first: bool
     source: str = "image"
 
 
 class Restart(OnNode, frozen=True, kw_only=True):
-    """The kubelet, at the site's version."""
+    """The kubelet, at the cluster's version."""
 
     source: str = "image"
 
 
 class Uncordon(OnNode, frozen=True, kw_only=True):
-    """Once the node is Ready at the site's version."""
+    """Once the node is Ready at the cluster's version."""
 
 
-class Record(OfCluster, frozen=True, kw_only=True):
-    """That the cluster has the site's version."""
+class RecordVersion(OfCluster, frozen=True, kw_only=True):
+    """That every node of the cluster has its version."""
 
 
-class Forget(OnNode, frozen=True, kw_only=True):
+class DeleteNode(OnNode, frozen=True, kw_only=True):
     """The Node object of a machine that is gone."""

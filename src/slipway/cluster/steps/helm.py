@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from slipway.cluster.reading import read
+from slipway.cluster.schema import read
 from slipway.cluster.source_parameters import HelmParameters
 from slipway.cluster.steps.arguments import Helm
+from slipway.cluster.steps.dependencies import Dependencies
 from slipway.cluster.steps.machine import run
-from slipway.cluster.steps.own_script import run_own_script
-from slipway.cluster.steps.program_files import install_programs
-from slipway.cluster.steps.proxy import proxy_variables, tell_scripts
-from slipway.cluster.steps.world import World
+from slipway.cluster.steps.package_script import run_package_script
+from slipway.cluster.steps.setup import proxy_variables, write_proxy_environment
+from slipway.cluster.steps.sources import install_programs
 from slipway.model.action import StepContext
 from slipway.model.errors import StepError
 from slipway.model.machine import Outcome
@@ -27,19 +27,19 @@ class HelmFile:
     name: str = "helm"
 
 
-async def helm(world: World, args: Helm, ctx: StepContext) -> Outcome:
-    hands = await world.reach.hands(args.node, ctx)
-    proxy = await proxy_variables(args.setup, args.site, ctx)
+async def helm(deps: Dependencies, args: Helm, ctx: StepContext) -> Outcome:
+    host = await deps.connector.host(args.node, ctx)
+    proxy = await proxy_variables(args.setup, args.cluster, ctx)
     wanted = None
     if args.path is not None:
         lower = {name.lower(): value for name, value in proxy.items()}
-        await run_own_script(world, hands, args.path, [], lower, ctx, job="helm-script", limit=SCRIPT_SECONDS)
+        await run_package_script(deps, host, args.path, [], lower, ctx, job="helm-script", limit=SCRIPT_SECONDS)
     else:
         given = read(HelmParameters, args.given, "helm")
         wanted = given.version
-        await tell_scripts(hands, proxy)
-        await install_programs(world, hands, [HelmFile(given.url, given.path, given.sha256 or "")], ctx)
-    found = (await run(hands, "helm_version")).text.strip()
+        await write_proxy_environment(host, proxy)
+        await install_programs(deps, host, [HelmFile(given.url, given.path, given.sha256 or "")], ctx)
+    found = (await run(host, "helm_version")).text.strip()
     if wanted is not None and found.removeprefix("v") != wanted.removeprefix("v"):
         raise StepError(
             f"{args.node.slot} has Helm {found or '(which tells no version)'}, and {wanted} is wanted.",

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from slipway.model.package import Checksum
+from slipway.model.package import Checksum, is_url
 from slipway.package.archive import Archive
 from slipway.package.digests import Digests
 from slipway.package.tosca.files import SIGN_IT, UNSIGNED
 from slipway.package.tosca.section import Section
-
-_EXTERNAL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,7 @@ class ArtifactFiles:
 
     def _declared(self, name: str, artifact: Section, holder: Section, key: str, outside: bool) -> DeclaredArtifact:
         reference, type_name = holder.text(key) or "", artifact.text("type") or ""
-        if not reference or _EXTERNAL.match(reference) or "repository" in artifact:
+        if not reference or is_url(reference) or "repository" in artifact:
             return DeclaredArtifact(name, type_name, None, reference)
         path = self.find(reference, holder, key)
         if path is None and not outside:

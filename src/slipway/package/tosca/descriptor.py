@@ -12,23 +12,27 @@ from slipway.package.tosca.artifact_files import ArtifactFiles
 from slipway.package.tosca.files import VnfdFiles
 from slipway.package.tosca.flavour import read_flavour
 from slipway.package.tosca.node_types import VNF, NodeTypes
-from slipway.package.tosca.section import Section
+from slipway.package.tosca.section import Section, some
 from slipway.package.tosca.topology import Topology, read_topology
+from slipway.package.warnings import Warnings
 
 VERSION = "tosca_definitions_version"
 TOSCA_VERSIONS = (
     *(f"tosca_simple_yaml_1_{minor}" for minor in range(4)),
     "tosca_simple_profile_for_nfv_1_0_0",
 )
+FLAVOUR_ID = "substitution_mappings.properties.flavour_id"
 _GUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.IGNORECASE)
 _EXAMPLE = "b1bb0ce7-ebca-4fa7-95ed-4840d70a1177"
 
 
-def read_descriptor(files: VnfdFiles, artifacts: ArtifactFiles) -> Descriptor:
+def read_descriptor(files: VnfdFiles, artifacts: ArtifactFiles, warnings: Warnings) -> Descriptor:
     """Product properties go by their SOL001 name or by the one that drafts and older packages use."""
     types = NodeTypes(files)
     topologies = [
-        topology for path, root in files.parsed.items() if (topology := read_topology(root, path, types)) is not None
+        topology
+        for path, root in files.parsed.items()
+        if (topology := read_topology(root, path, types, warnings)) is not None
     ]
     flavours = _flavours(files, topologies, types, artifacts)
     if not any(topology.file == files.entry and topology.vnf for topology in topologies):
@@ -42,7 +46,7 @@ def read_descriptor(files: VnfdFiles, artifacts: ArtifactFiles) -> Descriptor:
     sources = list(_product_sources(topologies))
 
     def product(*names: str) -> str:
-        return _product_text(names, sources, types, files)
+        return _product_text(names, sources, types, files, warnings)
 
     return Descriptor(
         vnfd_id=_guid(product("descriptor_id", "id"), sources),
@@ -50,12 +54,9 @@ def read_descriptor(files: VnfdFiles, artifacts: ArtifactFiles) -> Descriptor:
         product_name=product("product_name", "name"),
         software_version=product("software_version", "version"),
         vnfd_version=product("descriptor_version", "version"),
-        vnfm_info=_first(source.words("vnfm_info") for source, _ in sources) or (),
-        description=Section(files.parsed[files.entry], files.entry).text("description") or "",
         flavours=flavours,
-        default_flavour=_default_flavour(files, topologies, types, flavours),
-        configurable_properties=_first(_mapping(source, "configurable_properties") for source, _ in sources) or {},
-        modifiable_attributes=_first(_mapping(source, "modifiable_attributes") for source, _ in sources) or {},
+        default_flavour=_default_flavour(_entry(files, topologies), types, flavours),
+        configurable_properties=_configurable_properties(sources),
     )
 
 
@@ -67,15 +68,7 @@ def _flavours(
     if not described:
         described = [topology for topology in topologies if topology.vnf is not None][:1]
     flavours: dict[str, Flavour] = {}
-    for topology in described:
-        flavour_id = _flavour_id(topology, types)
-        if flavour_id is None and len(described) == 1:
-            flavour_id = _flavour_id(topologies[0], types)
-        if flavour_id is None:
-            raise topology.section.error(
-                "This file describes a flavour, but gives no flavour_id.",
-                "set substitution_mappings.properties.flavour_id.",
-            )
+    for flavour_id, topology in _identified(described, _entry(files, topologies), types):
         if flavour_id in flavours:
             raise topology.section.error(f"The flavour {flavour_id!r} is described twice.", "rename one of them.")
         flavours[flavour_id] = read_flavour(flavour_id, topology, artifacts)
@@ -87,6 +80,26 @@ def _flavours(
             cure="import a flavour file, or add node_templates.",
         )
     return flavours
+
+
+def _identified(described: list[Topology], entry: Topology | None, types: NodeTypes) -> Iterator[tuple[str, Topology]]:
+    """Each with its flavour_id. The only one that gives none is the flavour that the entry file names."""
+    given = [_flavour_id(topology, types) for topology in described]
+    default = _flavour_id(entry, types) if entry else None
+    for flavour_id, topology in zip(given, described, strict=True):
+        if flavour_id is not None:
+            yield flavour_id, topology
+            continue
+        fault, cure = "This file describes a flavour, but gives no flavour_id", f"set {FLAVOUR_ID}."
+        if default is None or default in given or given.count(None) > 1:
+            raise topology.section.error(f"{fault}.", cure)
+        taken = f"{fault}: {default[:100]!r} is taken, which the entry file falls back to."
+        topology.warnings.add(topology.section.error(taken, cure))
+        yield default, topology
+
+
+def _entry(files: VnfdFiles, topologies: list[Topology]) -> Topology | None:
+    return next((topology for topology in topologies if topology.file == files.entry), None)
 
 
 def _describes_flavour(topology: Topology) -> bool:
@@ -103,15 +116,16 @@ def _flavour_id(topology: Topology, types: NodeTypes) -> str | None:
     return topology.vnf.properties.text("flavour_id") or types.default(type_name, "flavour_id")
 
 
-def _default_flavour(
-    files: VnfdFiles, topologies: list[Topology], types: NodeTypes, flavours: dict[str, Flavour]
-) -> str | None:
+def _default_flavour(entry: Topology | None, types: NodeTypes, flavours: dict[str, Flavour]) -> str | None:
     """What the entry file or the VNF's type falls back to; the only flavour, when there is one."""
+    default = _flavour_id(entry, types) if entry else None
+    if entry and default is not None and default not in flavours:
+        what = f"The entry file falls back to the flavour {default[:100]!r}, which is not described: that is ignored."
+        place = entry.vnf.section if entry.vnf else entry.section
+        entry.warnings.add(place.error(what, f"let flavour_id, or its default, be one of: {some(flavours)}."))
     if len(flavours) == 1:
         return next(iter(flavours))
-    entry = next((topology for topology in topologies if topology.file == files.entry), None)
-    named = _flavour_id(entry, types) if entry is not None else None
-    return named if named in flavours else None
+    return default if default in flavours else None
 
 
 def _product_sources(topologies: list[Topology]) -> Iterator[tuple[Section, str | None]]:
@@ -124,17 +138,30 @@ def _product_sources(topologies: list[Topology]) -> Iterator[tuple[Section, str 
 
 
 def _product_text(
-    names: tuple[str, ...], sources: list[tuple[Section, str | None]], types: NodeTypes, files: VnfdFiles
+    names: tuple[str, ...],
+    sources: list[tuple[Section, str | None]],
+    types: NodeTypes,
+    files: VnfdFiles,
+    warnings: Warnings,
 ) -> str:
     for name in names:
-        for source, _ in sources:
-            if text := source.text(name):
-                return text
+        texts = [(text, source) for source, _ in sources if (text := source.text(name))]
+        if texts:
+            _warn_of_others(name, texts, warnings)
+            return texts[0][0]
         for _, type_name in sources:
             if text := types.default(type_name, name):
                 return text
     place, line = (sources[0][0].file, sources[0][0].content.line) if sources else (files.entry, 1)
     raise PackageError(f"The VNF has no {names[0]}.", file=place, line=line, cure=f"give it as a property: {names[0]}.")
+
+
+def _warn_of_others(name: str, texts: list[tuple[str, Section]], warnings: Warnings) -> None:
+    text, counts = texts[0]
+    for other, source in texts[1:]:
+        if other != text:
+            what = f"{name} is {other[:100]!r} here and {text[:100]!r} in {counts.file}, which counts."
+            warnings.add(source.error(what, "write the same in both, or remove this one.", name))
 
 
 def _guid(text: str, sources: list[tuple[Section, str | None]]) -> str:
@@ -158,9 +185,6 @@ def _check_versions(files: VnfdFiles) -> None:
             raise section.error(f"{version[:60]!r} is not a TOSCA version.", f"write one of: {known}.", VERSION)
 
 
-def _first(values: Iterator[Any]) -> Any:
-    return next((value for value in values if value), None)
-
-
-def _mapping(source: Section, key: str) -> dict[str, Any]:
-    return source.section(key).plain()
+def _configurable_properties(sources: list[tuple[Section, str | None]]) -> dict[str, Any]:
+    found = (source.section("configurable_properties").plain() for source, _ in sources)
+    return next((properties for properties in found if properties), {})

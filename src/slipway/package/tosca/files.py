@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from slipway.model.errors import PackageError
 from slipway.package.archive import Archive
 from slipway.package.tosca.section import Section
-from slipway.package.yaml_reader import Map, Seq, read_yaml
+from slipway.package.yaml_reader import YamlMap, YamlSeq, read_yaml
 
 _NATIVE = re.compile(r"(?:etsi_nfv_sol001_|tosca_simple_)[\w.-]*\.ya?ml")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -21,7 +21,7 @@ class VnfdFiles:
     """`parsed` is in the order of import, the entry file first; `native` are type files that were not read."""
 
     entry: str
-    parsed: dict[str, Map]
+    parsed: dict[str, YamlMap]
     native: tuple[str, ...]
 
     def paths(self) -> tuple[str, ...]:
@@ -38,14 +38,14 @@ class _Import:
         return PackageError(what, file=self.file, line=self.line, cure=cure)
 
 
-UNSIGNED = "is used here, but the signed manifest has no digest of it: anybody could replace it."
+UNSIGNED = "is used here, but the signed manifest has no digest of it: it could be replaced unnoticed."
 SIGN_IT = "list it in the manifest with Source, Algorithm and Hash, then sign again."
 
 
 def read_files(archive: Archive, entry: str, unsigned: frozenset[str] = frozenset()) -> VnfdFiles:
     """`unsigned` are files that no signature covers, though the package is signed."""
     limits = archive.limits
-    parsed: dict[str, Map] = {}
+    parsed: dict[str, YamlMap] = {}
     native: list[str] = []
     nodes, size = limits.yaml_nodes, limits.vnfd_bytes
     waiting = [entry]
@@ -75,13 +75,13 @@ def _imports(root: Section) -> Iterator[_Import]:
     value = root.value("imports")
     if value is None:
         return
-    if not isinstance(value, Seq):
+    if not isinstance(value, YamlSeq):
         raise root.error("imports is not a list.", "write `- file.yaml` lines below it.", "imports")
     for index, item in enumerate(value):
         line = value.line_of(index)
-        if isinstance(item, Map) and "file" not in item and len(item) == 1:
+        if isinstance(item, YamlMap) and "file" not in item and len(item) == 1:
             item = next(iter(item.values()))
-        if isinstance(item, Map):
+        if isinstance(item, YamlMap):
             if "repository" in item:
                 raise _Import("", root.file, line).error("The import is from a repository.", "put it in the package.")
             item = item.get("file")

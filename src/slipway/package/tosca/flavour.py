@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from slipway.model.descriptor import Flavour, Mciop, Vdu
+from collections.abc import Iterator
+
+from slipway.model.descriptor import Flavour, PlacementRule
 from slipway.model.errors import PackageError
 from slipway.package.tosca.artifact_files import ArtifactFiles
 from slipway.package.tosca.hooks import read_hooks
 from slipway.package.tosca.network import read_connection_points, read_virtual_links
-from slipway.package.tosca.node_types import MCIOP, VNF
-from slipway.package.tosca.placement import read_placement
+from slipway.package.tosca.node_types import VNF
 from slipway.package.tosca.scaling import read_aspects, read_levels, with_initial_deltas
 from slipway.package.tosca.section import some
-from slipway.package.tosca.topology import Topology, requirements
+from slipway.package.tosca.topology import Topology
 from slipway.package.tosca.vdu import read_storages, read_vdus
+
+_APART = {"AffinityRule": False, "AntiAffinityRule": True}
 
 
 def read_flavour(flavour_id: str, topology: Topology, files: ArtifactFiles) -> Flavour:
@@ -25,7 +28,6 @@ def read_flavour(flavour_id: str, topology: Topology, files: ArtifactFiles) -> F
     levels, default_level = read_levels(topology, aspects, vdus)
     return Flavour(
         id=flavour_id,
-        description=_description(topology),
         vdus=vdus,
         connection_points=read_connection_points(topology, vdus, links),
         virtual_links=links,
@@ -33,9 +35,8 @@ def read_flavour(flavour_id: str, topology: Topology, files: ArtifactFiles) -> F
         aspects=aspects,
         levels=levels,
         default_level=default_level,
-        placement=read_placement(topology),
-        hooks=read_hooks(topology.vnf, files),
-        mciops=_mciops(topology, vdus, files),
+        placement=tuple(_placement(topology)),
+        hooks=read_hooks(topology.vnf, files, topology.warnings),
     )
 
 
@@ -48,23 +49,23 @@ def _without_vdu(flavour_id: str, topology: Topology) -> PackageError:
     )
 
 
-def _description(topology: Topology) -> str:
-    sources = [topology.substitution.section("properties")]
-    if topology.vnf is not None:
-        sources.insert(0, topology.vnf.properties)
-    return next((text for one in sources if (text := one.text("flavour_description"))), "")
-
-
-def _mciops(topology: Topology, vdus: dict[str, Vdu], files: ArtifactFiles) -> dict[str, Mciop]:
-    found = {}
-    for node in topology.of_kind(MCIOP):
-        for requirement, target, where in requirements(node.section):
-            if requirement == "associatedVdu" and target not in vdus:
-                subject = f"The Mciop {node.name!r} deploys the VDU"
-                raise topology.no_such("VDU", target, subject, where, requirement, f"name one of: {some(vdus)}.")
-        found[node.name] = Mciop(
-            name=node.name,
-            artifacts=tuple(one.path or one.reference for one in files.of(node.section)),
-            vdus=tuple(target for name, target, _ in requirements(node.section) if name == "associatedVdu"),
+def _placement(topology: Topology) -> Iterator[PlacementRule]:
+    """Which VNFCs must be together or apart: affinity rules, and the placement groups that they name."""
+    groups = {name: section.words("members") for name, section in topology.section.sections("groups")}
+    for policy in topology.policies:
+        if policy.kind not in _APART:
+            continue
+        named = policy.section.words("targets")
+        members = tuple(
+            dict.fromkeys(name for target in dict.fromkeys(named) for name in groups.get(target, (target,)))
         )
-    return found
+        if unknown := [name for name in members if name not in topology.nodes]:
+            what = f"The policy {policy.name!r} has targets that are not declared ({some(unknown)}): those are ignored."
+            cure = "remove them, or name VDUs, virtual links or placement groups."
+            topology.warnings.add(policy.section.error(what, cure, "targets"))
+        yield PlacementRule(
+            name=policy.name,
+            apart=_APART[policy.kind],
+            scope=policy.properties.text("scope") or "nfvi_node",
+            targets=tuple(name for name in members if name in topology.nodes),
+        )

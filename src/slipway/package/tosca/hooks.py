@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from slipway.model.descriptor import Hook
+from slipway.model.hooks import HOOKS
 from slipway.package.tosca.artifact_files import ArtifactFiles, DeclaredArtifact
-from slipway.package.tosca.node_types import Node
+from slipway.package.tosca.node_types import NodeTemplate
 from slipway.package.tosca.section import Section
-from slipway.package.yaml_reader import Map
+from slipway.package.warnings import Warnings
+from slipway.package.yaml_reader import YamlMap
 
 _NOT_OPERATIONS = frozenset({"type", "inputs", "operations", "notifications", "description"})
 
 
-def read_hooks(vnf: Node | None, files: ArtifactFiles) -> dict[str, Hook]:
+def read_hooks(vnf: NodeTemplate | None, files: ArtifactFiles, warnings: Warnings) -> dict[str, Hook]:
     if vnf is None:
         return {}
     artifacts = {one.name: one for one in files.of(vnf.section)}
@@ -23,8 +25,13 @@ def read_hooks(vnf: Node | None, files: ArtifactFiles) -> dict[str, Hook]:
         for operation in holder.content:
             if operation in _NOT_OPERATIONS:
                 continue
-            if hook := _hook(operation, holder, artifacts, files):
+            hook = _hook(operation, holder, artifacts, files)
+            if hook and operation in HOOKS:
                 hooks[operation] = hook
+            elif hook:
+                what = f"The hook {operation!r} names {hook.implementation[:100]!r}, but is never run: it is ignored."
+                cure = "remove it, or name an operation of Slipway and its _start or _end, such as instantiate_end."
+                warnings.add(holder.error(what, cure, operation))
     return hooks
 
 
@@ -45,7 +52,7 @@ def _implementation(holder: Section, key: str) -> str | None:
         value: Any = holder.value(key)
         if value is None or value == [] or value == {}:
             return None
-        if not isinstance(value, Map):
+        if not isinstance(value, YamlMap):
             return holder.text(key)
         holder = holder.section(key)
         key = next((one for one in ("implementation", "primary", "file") if one in value), "")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from slipway.model.package import Checksum, SoftwareImage
 from slipway.package.tosca.artifact_files import ArtifactFiles, DeclaredArtifact
-from slipway.package.tosca.node_types import CONTAINER, Node
+from slipway.package.tosca.node_types import CONTAINER, NodeTemplate
 from slipway.package.tosca.section import Section
-from slipway.package.yaml_reader import Map
+from slipway.package.yaml_reader import YamlMap
 
 
-def read_image(node: Node, files: ArtifactFiles) -> SoftwareImage | None:
+def read_image(node: NodeTemplate, files: ArtifactFiles) -> SoftwareImage | None:
     """None when the node names no image. The image's id is the node's name, as SOL001 has it."""
     artifacts = [one for one in files.of(node.section, may_be_outside=node.kind == CONTAINER) if _is_image(one)]
     data = node.properties.section("sw_image_data")
@@ -51,7 +51,7 @@ def _metadata(data: Section) -> dict[str, str]:
 
 
 def _checksum(data: Section) -> Checksum | None:
-    if isinstance(data.value("checksum"), Map):
+    if isinstance(data.value("checksum"), YamlMap):
         declared = data.section("checksum")
         algorithm, digest = declared.text("algorithm"), declared.text("hash")
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 
 from slipway.model.descriptor import ConnectionPoint, Vdu, VirtualLink
-from slipway.package.tosca.node_types import VDU_CP, VIRTUAL_LINK, Node
+from slipway.package.tosca.node_types import VDU_CP, VIRTUAL_LINK, NodeTemplate
 from slipway.package.tosca.section import some
 from slipway.package.tosca.topology import Topology, requirements
 
@@ -14,7 +14,7 @@ def read_virtual_links(topology: Topology) -> dict[str, VirtualLink]:
     return {node.name: _virtual_link(node) for node in topology.of_kind(VIRTUAL_LINK)}
 
 
-def _virtual_link(node: Node) -> VirtualLink:
+def _virtual_link(node: NodeTemplate) -> VirtualLink:
     profile = node.properties.section("vl_profile")
     layers = [one.section("l3_protocol_data") for one in profile.listed("virtual_link_protocol_data")]
     layer = next((one for one in layers if one), profile.empty("virtual_link_protocol_data"))
@@ -26,9 +26,7 @@ def _virtual_link(node: Node) -> VirtualLink:
             raise layer.error(
                 f"The cidr {cidr[:60]!r} is not a network.", "write it like 10.10.0.0/24.", "cidr"
             ) from None
-    return VirtualLink(
-        name=node.name, cidr=cidr, ip_version=layer.text("ip_version"), properties=node.properties.plain()
-    )
+    return VirtualLink(name=node.name, cidr=cidr)
 
 
 def read_connection_points(
@@ -38,7 +36,7 @@ def read_connection_points(
 
 
 def _connection_point(
-    node: Node, topology: Topology, vdus: dict[str, Vdu], links: dict[str, VirtualLink]
+    node: NodeTemplate, topology: Topology, vdus: dict[str, Vdu], links: dict[str, VirtualLink]
 ) -> ConnectionPoint:
     vdu, link = None, None
     for requirement, target, where in requirements(node.section):
@@ -57,13 +55,9 @@ def _connection_point(
         raise node.section.error(
             f"The connection point {node.name!r} is bound to no VDU.", "add `- virtual_binding: <VDU>`."
         )
-    properties = node.properties
-    own = {key: value for key, value in properties.plain().items() if key not in ("order", "layer_protocols")}
     return ConnectionPoint(
         name=node.name,
         vdu=vdu,
-        order=properties.number("order") or 0,
+        order=node.properties.number("order") or 0,
         virtual_link=link,
-        layer_protocols=properties.words("layer_protocols"),
-        properties=own,
     )

@@ -14,7 +14,6 @@ CONTAINER_UNIT = "Vdu.OsContainerDeployableUnit"
 CONTAINER = "Vdu.OsContainer"
 VDU_CP = "VduCp"
 VIRTUAL_LINK = "VnfVirtualLink"
-MCIOP = "Mciop"
 STORAGES = {
     "Vdu.VirtualBlockStorage": "block",
     "Vdu.VirtualObjectStorage": "object",
@@ -27,7 +26,7 @@ _VNF_PROPERTIES = frozenset({"flavour_id", "flavour_description", "descriptor_id
 
 
 @dataclass(frozen=True)
-class Node:
+class NodeTemplate:
     """A node template. `kind` is the SOL001 type without its prefix, None when it is no type of the standard."""
 
     name: str

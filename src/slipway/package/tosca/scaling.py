@@ -7,8 +7,9 @@ from collections.abc import Collection
 import msgspec
 
 from slipway.model.descriptor import Aspect, Level, Vdu
-from slipway.package.tosca.section import Section, some
-from slipway.package.tosca.topology import Policy, Topology
+from slipway.package.tosca.section import Section, remove_or_name, some
+from slipway.package.tosca.topology import Topology, ToscaPolicy
+from slipway.package.warnings import Warnings
 
 MOST_STEPS = 100
 MOST_LEVELS = 50
@@ -30,28 +31,31 @@ def read_aspects(topology: Topology, vdus: dict[str, Vdu]) -> dict[str, Aspect]:
                     f"list one delta for all steps, or one for each of at most {MOST_STEPS}.",
                     "step_deltas",
                 )
-            description = section.text("description") or ""
             deltas[name] = {}
-            aspects[name] = Aspect(name=name, max_level=highest, description=description, deltas=deltas[name])
+            aspects[name] = Aspect(name=name, max_level=highest, deltas=deltas[name])
     for policy in topology.policies_of("VduScalingAspectDeltas"):
-        name, numbers = _step_deltas(policy, steps)
-        if numbers:
+        name = policy.properties.text("aspect") or ""
+        if name not in steps:
+            named = f"the scaling aspect {name[:100]!r}, which is not declared"
+            what = f"The policy {policy.name!r} is for {named}: it is ignored."
+            topology.warnings.add(policy.properties.error(what, remove_or_name(steps), "aspect"))
+        elif numbers := _step_deltas(policy, name, steps[name], topology.warnings):
             deltas[name] |= dict.fromkeys(targets(policy, topology, vdus), numbers)
     return aspects
 
 
-def _step_deltas(policy: Policy, steps: dict[str, tuple[str, ...]]) -> tuple[str, tuple[int, ...]]:
-    """The aspect that the policy is for, and what each step adds."""
+def _step_deltas(policy: ToscaPolicy, name: str, steps: tuple[str, ...], warnings: Warnings) -> tuple[int, ...]:
+    """What each step of the aspect adds; nothing, when the policy is about other steps only."""
     properties = policy.properties
-    name = properties.text("aspect") or ""
-    if name not in steps:
-        raise properties.error(
-            f"The policy {policy.name!r} is for the scaling aspect {name!r}, which is not declared.",
-            f"name one of: {some(steps)}.",
-            "aspect",
-        )
     numbers = {delta: section.number("number_of_instances") for delta, section in properties.sections("deltas")}
-    listed = steps[name] or tuple(numbers)[:1]
+    listed = steps or tuple(numbers)[:1]
+    if unknown := [delta for delta in numbers if delta not in set(listed)]:
+        about_others = len(unknown) == len(numbers)
+        ignored = f"it is ignored, and {name!r} does not scale its VDUs" if about_others else "those are ignored"
+        what = f"The policy {policy.name!r} has deltas for steps that aspect {name!r} does not have ({some(unknown)}): "
+        warnings.add(properties.error(f"{what}{ignored}.", remove_or_name(listed), "deltas"))
+        if about_others:
+            return ()
     deltas = []
     for step in listed:
         if (number := numbers.get(step)) is None:
@@ -61,7 +65,7 @@ def _step_deltas(policy: Policy, steps: dict[str, tuple[str, ...]]) -> tuple[str
                 "deltas",
             )
         deltas.append(number)
-    return name, tuple(deltas)
+    return tuple(deltas)
 
 
 def with_initial_deltas(topology: Topology, vdus: dict[str, Vdu]) -> dict[str, Vdu]:
@@ -90,12 +94,12 @@ def read_levels(
     default = None
     for policy in topology.policies_of("InstantiationLevels"):
         for name, section in policy.properties.sections("levels"):
-            scales[name] = _scale(name, section, aspects)
+            scales[name] = _scale(name, section, aspects, topology.warnings)
         _check_number_of_levels(policy, scales)
         default = _default_level(policy, scales)
     counts: dict[str, dict[str, int]] = {name: {} for name in scales}
     for policy in topology.policies_of("VduInstantiationLevels"):
-        _add_counts(policy, counts, targets(policy, topology, vdus), levels_are_declared=bool(scales))
+        _add_counts(policy, counts, targets(policy, topology, vdus), topology.warnings, are_declared=bool(scales))
         _check_number_of_levels(policy, counts)
     levels = {name: Level(name=name, scale=scales.get(name, {}), counts=counts[name]) for name in counts}
     if default is None and len(levels) == 1:
@@ -103,19 +107,20 @@ def read_levels(
     return levels, default
 
 
-def _check_number_of_levels(policy: Policy, levels: Collection[str]) -> None:
+def _check_number_of_levels(policy: ToscaPolicy, levels: Collection[str]) -> None:
     if len(levels) > MOST_LEVELS:
         raise policy.properties.error(f"There are more than {MOST_LEVELS} levels.", "declare fewer.", "levels")
 
 
-def _scale(level: str, section: Section, aspects: dict[str, Aspect]) -> dict[str, int]:
+def _scale(level: str, section: Section, aspects: dict[str, Aspect], warnings: Warnings) -> dict[str, int]:
+    scale_info = section.section("scale_info")
+    if unknown := [name for name in scale_info.content if name not in aspects]:
+        what = f"The level {level!r} sets scaling aspects that are not declared ({some(unknown)}): those are ignored."
+        warnings.add(scale_info.error(what, remove_or_name(aspects), unknown[0]))
     scale = {}
     for name, info in section.sections("scale_info"):
         if name not in aspects:
-            raise info.error(
-                f"The level {level!r} sets the scaling aspect {name!r}, which is not declared.",
-                f"name one of: {some(aspects)}.",
-            )
+            continue
         scale[name] = info.number("scale_level") or 0
         if scale[name] > aspects[name].max_level:
             raise info.error(
@@ -127,7 +132,7 @@ def _scale(level: str, section: Section, aspects: dict[str, Aspect]) -> dict[str
     return scale
 
 
-def _default_level(policy: Policy, levels: Collection[str]) -> str | None:
+def _default_level(policy: ToscaPolicy, levels: Collection[str]) -> str | None:
     name = policy.properties.text("default_level")
     if name is not None and name not in levels:
         raise policy.properties.error(
@@ -139,23 +144,34 @@ def _default_level(policy: Policy, levels: Collection[str]) -> str | None:
 
 
 def _add_counts(
-    policy: Policy, counts: dict[str, dict[str, int]], names: tuple[str, ...], *, levels_are_declared: bool
+    policy: ToscaPolicy,
+    counts: dict[str, dict[str, int]],
+    names: tuple[str, ...],
+    warnings: Warnings,
+    *,
+    are_declared: bool,
 ) -> None:
-    _check_number_of_levels(policy, policy.properties.section("levels").content)
+    """`are_declared`: `counts` has all levels that there are."""
+    levels = policy.properties.section("levels")
+    _check_number_of_levels(policy, levels.content)
+    if are_declared and (unknown := [level for level in levels.content if level not in counts]):
+        what = f"The policy {policy.name!r} is for levels that are not declared ({some(unknown)}): those are ignored."
+        warnings.add(levels.error(what, remove_or_name(counts), unknown[0]))
     for level, section in policy.properties.sections("levels"):
-        if level not in counts and levels_are_declared:
-            raise section.error(
-                f"The policy {policy.name!r} is for the level {level!r}, which is not declared.",
-                f"name one of: {some(counts)}.",
-            )
+        if are_declared and level not in counts:
+            continue
         number = section.number("number_of_instances")
         if number is not None:
             counts.setdefault(level, {}).update(dict.fromkeys(names, number))
 
 
-def targets(policy: Policy, topology: Topology, vdus: dict[str, Vdu]) -> tuple[str, ...]:
-    """The VDUs that a policy is for."""
-    names = tuple(dict.fromkeys(policy.section.words("targets")))
+def targets(policy: ToscaPolicy, topology: Topology, vdus: dict[str, Vdu]) -> tuple[str, ...]:
+    """The VDUs that a policy is for. What is declared and is no VDU is taken for one whose type is wrong."""
+    named = tuple(dict.fromkeys(policy.section.words("targets")))
+    if unknown := [name for name in named if name not in topology.nodes]:
+        what = f"The policy {policy.name!r} has targets that are not declared ({some(unknown)}): those are ignored."
+        topology.warnings.add(policy.section.error(what, remove_or_name(vdus), "targets"))
+    names = tuple(name for name in named if name in topology.nodes)
     for name in names:
         if name not in vdus:
             subject = f"The policy {policy.name!r} is for the VDU"

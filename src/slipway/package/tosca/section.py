@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
 from slipway.model.errors import PackageError
-from slipway.package.tosca.units import size_in_bytes
-from slipway.package.yaml_reader import Map, Seq, plain
+from slipway.package.yaml_reader import YamlMap, YamlSeq, plain
 
 WHOLE = re.compile("[+-]?[0-9]+")
 LONGEST_ERROR = 600  # names come from the package, and may be of any length
+LONGEST_NAME = 60  # of one in a list
 LARGEST_SIZE = 2**63 - 1  # bytes
 MOST = 10_000  # instances, steps and levels: more is a mistake or an attack
+
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]{1,6})?)\s*([kmgt]i?)?(?:b(?:ytes)?)?", re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 class Section:
     """A mapping in a file. `inputs` are the topology's, for `{get_input: x}` with a default."""
 
-    def __init__(self, content: Map, file: str, inputs: Map | None = None) -> None:
+    def __init__(self, content: YamlMap, file: str, inputs: YamlMap | None = None) -> None:
         self.content, self.file, self.inputs = content, file, inputs
 
     def __contains__(self, key: str) -> bool:
@@ -41,7 +44,7 @@ class Section:
         holder, name = self.content, key
         if (asked := _input_name(self.content.get(key))) is not None:
             declared = self.inputs.get(asked) if self.inputs is not None else None
-            if not isinstance(declared, Map):
+            if not isinstance(declared, YamlMap):
                 return None, None
             holder, name = declared, "default"
         value = holder.get(name)
@@ -54,7 +57,7 @@ class Section:
         value, raw = self._look(key)
         if value is None:
             return None
-        if isinstance(value, Map | Seq):
+        if isinstance(value, YamlMap | YamlSeq):
             raise self.error(f"{key} is not a text.", "write a single value.", key)
         return raw if raw is not None else str(value)
 
@@ -63,10 +66,10 @@ class Section:
         value = self.value(key)
         if value is None:
             return ()
-        if not isinstance(value, Seq):
+        if not isinstance(value, YamlSeq):
             text = self.text(key)
             return () if text is None else (text,)
-        if any(isinstance(one, Map | Seq) or one is None for one in value):
+        if any(isinstance(one, YamlMap | YamlSeq) or one is None for one in value):
             raise self.error(f"{key} is not a list of names.", "write it as [one, two].", key)
         return tuple(value.raw.get(index, str(one)) for index, one in enumerate(value))
 
@@ -106,12 +109,12 @@ class Section:
         value = self.value(key)
         if value is None or value == []:
             return self.empty(key)
-        if not isinstance(value, Map):
+        if not isinstance(value, YamlMap):
             raise self.error(f"{key} is not a mapping.", "write `name: value` lines below it.", key)
         return Section(value, self.file, self.inputs)
 
     def empty(self, key: str) -> Section:
-        return Section(Map(self.content.line_of(key)), self.file, self.inputs)
+        return Section(YamlMap(self.content.line_of(key)), self.file, self.inputs)
 
     def sections(self, key: str) -> Iterator[tuple[str, Section]]:
         """The named mappings below `key`."""
@@ -124,8 +127,8 @@ class Section:
         value = self.value(key)
         if value is None:
             return []
-        items = value if isinstance(value, Seq) else [value]
-        if not all(isinstance(item, Map) for item in items):
+        items = value if isinstance(value, YamlSeq) else [value]
+        if not all(isinstance(item, YamlMap) for item in items):
             raise self.error(f"{key} is not a list of mappings.", "write `- name: value` lines below it.", key)
         return [Section(item, self.file, self.inputs) for item in items]
 
@@ -141,7 +144,7 @@ class Section:
 
 
 def _input_name(value: Any) -> str | None:
-    if isinstance(value, Map) and len(value) == 1:
+    if isinstance(value, YamlMap) and len(value) == 1:
         asked = value.get("get_input")
         return asked if isinstance(asked, str) else None
     return None
@@ -149,15 +152,33 @@ def _input_name(value: Any) -> str | None:
 
 def _is_large(value: Any) -> bool:
     """A default that many places could multiply is not taken."""
-    return isinstance(value, Map) or (isinstance(value, Seq) and len(value) > 100)
+    return isinstance(value, YamlMap) or (isinstance(value, YamlSeq) and len(value) > 100)
 
 
 def some(names: Iterable[str]) -> str:
-    """The first few names, for an error."""
-    few = list(islice(names, 11))
+    """The first few names, for an error. As in a repr, but for the quotes: they come from the package."""
+    few = [repr(name[:LONGEST_NAME])[1:-1] for name in islice(names, 11)]
     return ", ".join(few[:10]) + (", …" if len(few) > 10 else "") if few else "none"
+
+
+def remove_or_name(names: Collection[str]) -> str:
+    """The cure for what names something that is not there; `names` are there."""
+    return f"remove it, or name one of: {some(names)}." if names else "remove it, or declare what it names."
 
 
 def _is_function(value: Any) -> bool:
     """`{get_property: ...}` and the like."""
-    return isinstance(value, Map) and len(value) == 1 and next(iter(value)).startswith("get_")
+    return isinstance(value, YamlMap) and len(value) == 1 and next(iter(value)).startswith("get_")
+
+
+def size_in_bytes(text: str) -> int | None:
+    """Of a TOSCA size (`4 GB`, `512 MiB`, `4096`); None when it is not a size."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        return None
+    prefix = (match[2] or "").lower()
+    base = 1024 if prefix.endswith("i") else 1000
+    number = match[1].lstrip("0") or "0"
+    number = number if len(number) <= 30 else "9" * 30  # however long it is: too large, and no work to compute
+    factor: int = base ** _POWERS[prefix.removesuffix("i")]
+    return round(float(number) * factor) if "." in number else int(number) * factor

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from slipway.model.errors import PackageError
-from slipway.package.tosca.node_types import VNF, Node, NodeTypes
+from slipway.package.tosca.node_types import VNF, NodeTemplate, NodeTypes
 from slipway.package.tosca.section import Section
-from slipway.package.yaml_reader import Map
+from slipway.package.warnings import Warnings
+from slipway.package.yaml_reader import YamlMap
 
 # Policies multiply nodes with levels and steps, so few of each are read in one flavour.
 MOST_NODES = 300
@@ -23,7 +24,7 @@ _STANDARD = {
 
 
 @dataclass(frozen=True)
-class Policy:
+class ToscaPolicy:
     name: str
     kind: str
     section: Section
@@ -37,14 +38,15 @@ class Policy:
 class Topology:
     file: str
     section: Section
-    nodes: dict[str, Node]
-    policies: tuple[Policy, ...]
+    nodes: dict[str, NodeTemplate]
+    policies: tuple[ToscaPolicy, ...]
+    warnings: Warnings
 
-    def of_kind(self, *kinds: str) -> Iterator[Node]:
+    def of_kind(self, *kinds: str) -> Iterator[NodeTemplate]:
         return (node for node in self.nodes.values() if node.kind in kinds)
 
     @property
-    def vnf(self) -> Node | None:
+    def vnf(self) -> NodeTemplate | None:
         return next(self.of_kind(VNF), None)
 
     @property
@@ -61,11 +63,11 @@ class Topology:
         cure = f"give {name!r} the type tosca.nodes.nfv.{_STANDARD[noun]}, or one that the VNFD derives from it."
         return where.error(f"{subject} {name!r}, {fault}.", cure, key)
 
-    def policies_of(self, kind: str) -> Iterator[Policy]:
+    def policies_of(self, kind: str) -> Iterator[ToscaPolicy]:
         return (policy for policy in self.policies if policy.kind == kind)
 
 
-def read_topology(root: Map, file: str, types: NodeTypes) -> Topology | None:
+def read_topology(root: YamlMap, file: str, types: NodeTypes, warnings: Warnings) -> Topology | None:
     """None for a file that only defines types."""
     whole = Section(root, file)
     inputs = whole.section("topology_template").section("inputs").content
@@ -73,28 +75,29 @@ def read_topology(root: Map, file: str, types: NodeTypes) -> Topology | None:
     if not section:
         return None
     nodes = {
-        name: Node(name, types.kind(node.text("type"), node), node) for name, node in section.sections("node_templates")
+        name: NodeTemplate(name, types.kind(node.text("type"), node), node)
+        for name, node in section.sections("node_templates")
     }
     policies = tuple(_policies(section))
     if len(nodes) > MOST_NODES or len(policies) > MOST_POLICIES:
         raise section.error(
             f"The topology has more than {MOST_NODES} nodes or {MOST_POLICIES} policies.", "describe fewer VDUs."
         )
-    return Topology(file, section, nodes, policies)
+    return Topology(file, section, nodes, policies, warnings)
 
 
-def _policies(section: Section) -> Iterator[Policy]:
+def _policies(section: Section) -> Iterator[ToscaPolicy]:
     for name, holder in section.pairs("policies"):
         policy = holder.section(name)
         kind = policy.text("type") or ""
         if kind.startswith(_POLICY_PREFIX):
-            yield Policy(name, kind.removeprefix(_POLICY_PREFIX), policy)
+            yield ToscaPolicy(name, kind.removeprefix(_POLICY_PREFIX), policy)
 
 
 def requirements(section: Section) -> Iterator[tuple[str, str, Section]]:
     """(requirement, node it names, where it stands), for `name: node` and `name: {node: node}`."""
     for name, holder in section.pairs("requirements"):
-        long_form = isinstance(holder.value(name), Map)
+        long_form = isinstance(holder.value(name), YamlMap)
         node = holder.section(name).text("node") if long_form else next(iter(holder.words(name)), None)
         if node is not None:
             yield name, node, holder

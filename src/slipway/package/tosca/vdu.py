@@ -8,20 +8,19 @@ from typing import Any
 from slipway.model.descriptor import Storage, Vdu
 from slipway.package.tosca.artifact_files import ArtifactFiles
 from slipway.package.tosca.image import read_image
-from slipway.package.tosca.node_types import COMPUTE, CONTAINER, CONTAINER_UNIT, STORAGES, Node
+from slipway.package.tosca.node_types import COMPUTE, CONTAINER, CONTAINER_UNIT, STORAGES, NodeTemplate
 from slipway.package.tosca.section import Section
 from slipway.package.tosca.topology import Topology, requirements
-from slipway.package.yaml_reader import Map
+from slipway.package.yaml_reader import YamlMap
 
 # These have a field of their own, or are about the image.
-_OWN_FIELD = frozenset({"description", "vdu_profile", "sw_image_data", "boot_data"})
 
 
 def read_storages(topology: Topology, files: ArtifactFiles) -> dict[str, Storage]:
     return {node.name: _storage(node, files) for node in topology.of_kind(*STORAGES)}
 
 
-def _storage(node: Node, files: ArtifactFiles) -> Storage:
+def _storage(node: NodeTemplate, files: ArtifactFiles) -> Storage:
     kind = STORAGES[node.kind or ""]
     properties = node.properties
     data = properties.section(f"virtual_{kind}_storage_data") or properties
@@ -51,17 +50,13 @@ def read_vdus(topology: Topology, storages: dict[str, Storage], files: ArtifactF
     return vdus
 
 
-def _vdu(node: Node, topology: Topology, storages: dict[str, Storage], files: ArtifactFiles) -> Vdu:
+def _vdu(node: NodeTemplate, topology: Topology, storages: dict[str, Storage], files: ArtifactFiles) -> Vdu:
     minimum, maximum = _profile(node)
     compute = node.section.section("capabilities").section("virtual_compute").section("properties")
     containers = _containers(node, topology) if node.kind == CONTAINER_UNIT else []
     images = [image for one in (node, *containers) if (image := read_image(one, files)) is not None]
-    properties = {key: value for key, value in node.properties.plain().items() if key not in _OWN_FIELD}
-    if containers:
-        properties["containers"] = [{"name": one.name, **one.properties.plain()} for one in containers]
     return Vdu(
         name=node.name,
-        description=node.properties.text("description") or "",
         minimum=minimum,
         maximum=maximum,
         container=node.kind == CONTAINER_UNIT,
@@ -73,11 +68,10 @@ def _vdu(node: Node, topology: Topology, storages: dict[str, Storage], files: Ar
         boot_data=_boot_data(node.properties, files),
         storages=_attached(node, topology, storages),
         depends_on=_dependencies(node, topology),
-        properties=properties,
     )
 
 
-def _profile(node: Node) -> tuple[int, int]:
+def _profile(node: NodeTemplate) -> tuple[int, int]:
     """One instance, when the VNFD says nothing."""
     profile = node.properties.section("vdu_profile")
     minimum = profile.number("min_number_of_instances")
@@ -110,7 +104,7 @@ def _local_disk(compute: Section) -> int | None:
 def _boot_data(properties: Section, files: ArtifactFiles) -> str | None:
     """Given as text, or as a file of the package."""
     value: Any = properties.value("boot_data")
-    if not isinstance(value, Map):
+    if not isinstance(value, YamlMap):
         return properties.text("boot_data")
     data = properties.section("boot_data")
     data = data.section("content_or_file_data") or data
@@ -124,7 +118,7 @@ def _boot_data(properties: Section, files: ArtifactFiles) -> str | None:
     return files.read_text(path)
 
 
-def _dependencies(node: Node, topology: Topology) -> tuple[str, ...]:
+def _dependencies(node: NodeTemplate, topology: Topology) -> tuple[str, ...]:
     """The VDUs that must be there before. What a VDU consists of (storages, CPs) is made with it anyway."""
     names: dict[str, None] = {}
     for requirement, target, where in requirements(node.section):
@@ -138,7 +132,7 @@ def _dependencies(node: Node, topology: Topology) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _attached(node: Node, topology: Topology, storages: dict[str, Storage]) -> tuple[str, ...]:
+def _attached(node: NodeTemplate, topology: Topology, storages: dict[str, Storage]) -> tuple[str, ...]:
     names = []
     for requirement, target, where in requirements(node.section):
         if not requirement.startswith("virtual_storage"):
@@ -151,7 +145,7 @@ def _attached(node: Node, topology: Topology, storages: dict[str, Storage]) -> t
     return tuple(names)
 
 
-def _containers(node: Node, topology: Topology) -> list[Node]:
+def _containers(node: NodeTemplate, topology: Topology) -> list[NodeTemplate]:
     found = []
     for requirement, target, where in requirements(node.section):
         if requirement != "container":

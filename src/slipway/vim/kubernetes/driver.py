@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from slipway.kube.failure import KubeError, short
-from slipway.model.action import Action, Connection
+from slipway.kube.errors import KubeError, short
+from slipway.model.action import Action, VimConnection
 from slipway.model.errors import StepError, Unprocessable, VimError, VimFault
 from slipway.model.machine import Found
 from slipway.model.plan import Plan
-from slipway.model.target import Change, Resource
-from slipway.model.vim import KUBERNETES, Seen
-from slipway.outside.guard import Guard
+from slipway.model.target import Change, VimResource, VnfTarget
+from slipway.model.vim import KUBERNETES, VimInfo
+from slipway.outgoing.guard import Guard
 from slipway.vim import trust
 from slipway.vim.kubernetes.account import account_of
 from slipway.vim.kubernetes.oidc import IdTokens
@@ -35,13 +35,13 @@ class KubernetesVimDriver:
         self._tokens = tokens or IdTokens(guard)
         self._guard = guard
 
-    def validate(self, connection: Connection) -> None:
+    def validate(self, connection: VimConnection) -> None:
         account_of(connection)
 
-    async def check(self, connection: Connection) -> str:
-        return (await self.look(connection)).detail
+    async def check(self, connection: VimConnection) -> str:
+        return (await self.inspect(connection)).detail
 
-    async def look(self, connection: Connection) -> Seen:
+    async def inspect(self, connection: VimConnection) -> VimInfo:
         account = account_of(connection)
         if account.oidc:
             await self._tokens.log_in(account.oidc, trust.context(connection.interface_info))
@@ -55,9 +55,9 @@ class KubernetesVimDriver:
         found = f"Kubernetes {version}: {_counted(nodes, 'node')}, {_counted(namespaces, 'namespace')}."
         if namespaces is not None and account.namespace not in namespaces:
             found += f" There is no namespace {account.namespace} yet."
-        return Seen(found, _regions(namespaces or []) or (account.namespace,))
+        return VimInfo(found, _regions(namespaces or []) or (account.namespace,))
 
-    def api(self, connection: Connection) -> Api:
+    def api(self, connection: VimConnection) -> Api:
         """The cluster's API, to be entered; a token that ends is renewed while it is used."""
         from slipway.kube.api import Api
 
@@ -71,14 +71,17 @@ class KubernetesVimDriver:
 
         return Api(account.credentials, guard=self._guard, token=token)
 
-    async def find(self, connection: Connection, instance_id: str, inventory: Found) -> Found:
+    async def find(self, connection: VimConnection, instance_id: str, inventory: Found) -> Found:
         return Found()
 
     def refuse(self, change: Change) -> None:
         if change.after is not None:
             raise Unprocessable("Slipway does not run workloads on a Kubernetes VIM yet; choose another VIM.")
 
-    def resources(self, change: Change) -> tuple[Resource, ...]:
+    def package_files(self, target: VnfTarget) -> tuple[str, ...]:
+        return ()
+
+    def resources(self, change: Change) -> tuple[VimResource, ...]:
         return ()
 
     def steps(self, change: Change, found: Found) -> Plan:
@@ -95,7 +98,7 @@ async def _names(api: Api, what: str) -> list[str] | None:
             raise
         if ANONYMOUS in error.detail:
             raise VimError(
-                f"{error.detail} The cluster did not take these credentials for anybody's.",
+                f"{error.detail} The cluster does not know these credentials.",
                 VimFault.AUTH,
                 cure="give credentials that it knows; Kubernetes itself has no passwords any more, a token is best.",
             ) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import ssl
@@ -11,17 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
-from weakref import WeakValueDictionary
 
 import msgspec
 
+from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.errors import VimError, VimFault
-from slipway.outside.guard import Guard
-from slipway.vim.asking import Answer, ask, said
+from slipway.outgoing.guard import Guard
+from slipway.outgoing.oauth2 import Token, TokenCache, is_token
+from slipway.outgoing.responses import server_message
+from slipway.vim.http import HttpResponse, ask
 
-BEFORE_THE_END = 30.0  # seconds: a call that begins with a token should end with it
 UNKNOWN_LIFE = 60.0  # of a token that does not say when it ends
-MOST_KEPT = 256
 
 
 @dataclass(frozen=True)
@@ -31,17 +30,18 @@ class OidcAccount:
     username: str
     password: str = field(repr=False)
     client_secret: str | None = field(default=None, repr=False)
+    project: str = DEFAULT_PROJECT  # whose VIM it is for
+    trusted: str = ""  # by which certificates: a token that came otherwise is not used
+
+    @property
+    def credential(self) -> str:
+        """All that a token depends on."""
+        login = (self.token_url, self.client_id, self.username, self.password, self.client_secret)
+        return msgspec.json.encode((*login, self.project, self.trusted)).decode()
 
     @property
     def secrets(self) -> list[str]:
         return [self.password, *([self.client_secret] if self.client_secret else [])]
-
-
-@dataclass(frozen=True)
-class _Kept:
-    id_token: str = field(repr=False)
-    ends: float
-    refresh_token: str | None = field(repr=False)
 
 
 class IdTokens:
@@ -49,63 +49,49 @@ class IdTokens:
 
     def __init__(self, guard: Guard | None = None, clock: Callable[[], float] = time.time) -> None:
         self._guard = guard
-        self._clock = clock
-        self._kept: dict[OidcAccount, _Kept] = {}
-        self._locks: WeakValueDictionary[OidcAccount, asyncio.Lock] = WeakValueDictionary()  # of those who log in now
+        self._tokens = TokenCache(clock)
 
     async def get(self, account: OidcAccount, tls: ssl.SSLContext) -> str:
         """A token that is good for a while yet."""
-        async with self._locks.setdefault(account, asyncio.Lock()):
-            kept = self._kept.get(account)
-            if kept is None or kept.ends - BEFORE_THE_END <= self._clock():
-                kept = await self._renewed(account, kept, tls)
-                self._keep(account, kept)
-            return kept.id_token
+        return await self._tokens.get(account.credential, lambda known: self._renewed(account, known, tls))
 
     async def log_in(self, account: OidcAccount, tls: ssl.SSLContext) -> str:
         """A new token, by the password: what was kept says nothing about whether the password still holds."""
-        async with self._locks.setdefault(account, asyncio.Lock()):
-            kept = await self._by_password(account, tls)
-            self._keep(account, kept)
-            return kept.id_token
+        return await self._tokens.renew(account.credential, lambda _: self._by_password(account, tls))
 
-    async def _renewed(self, account: OidcAccount, kept: _Kept | None, tls: ssl.SSLContext) -> _Kept:
-        if kept is not None and kept.refresh_token:
-            form = {"grant_type": "refresh_token", "refresh_token": kept.refresh_token}
+    async def _renewed(self, account: OidcAccount, known: Token | None, tls: ssl.SSLContext) -> Token:
+        if known is not None and known.refresh_token:
+            form = {"grant_type": "refresh_token", "refresh_token": known.refresh_token}
             answer = await self._ask(account, form, tls)
             if answer.status == 200 and answer.document().get("id_token"):
-                return self._read(account, answer, kept.refresh_token)
+                return self._read(account, answer, known.refresh_token)
         return await self._by_password(account, tls)  # a refresh token ends as well, or is no longer liked
 
-    async def _by_password(self, account: OidcAccount, tls: ssl.SSLContext) -> _Kept:
+    async def _by_password(self, account: OidcAccount, tls: ssl.SSLContext) -> Token:
         form = {"grant_type": "password", "username": account.username, "password": account.password, "scope": "openid"}
         return self._read(account, await self._ask(account, form, tls))
 
-    async def _ask(self, account: OidcAccount, form: dict[str, str], tls: ssl.SSLContext) -> Answer:
+    async def _ask(self, account: OidcAccount, form: dict[str, str], tls: ssl.SSLContext) -> HttpResponse:
         form["client_id"] = account.client_id
         if account.client_secret:
             form["client_secret"] = account.client_secret
         return await ask("POST", account.token_url, tls=tls, guard=self._guard, form=form)
 
-    def _read(self, account: OidcAccount, answer: Answer, refresh_token: str | None = None) -> _Kept:
+    def _read(self, account: OidcAccount, answer: HttpResponse, refresh_token: str | None = None) -> Token:
         document = answer.document()
         if answer.status != 200:
             raise _refused(account, answer, document)
         token = document.get("id_token")
-        if not isinstance(token, str) or not token.isascii() or not token.isprintable() or " " in token or not token:
+        if not is_token(token):
             raise VimError(
                 f"The token endpoint {account.token_url} gave no id_token.",
                 VimFault.PERMANENT,
                 cure="let the client have the scope openid, and give the URL of the token endpoint itself.",
             )
         renewed = document.get("refresh_token", refresh_token)
-        return _Kept(token, _end_of(token, document, self._clock()), renewed if isinstance(renewed, str) else None)
-
-    def _keep(self, account: OidcAccount, kept: _Kept) -> None:
-        self._kept.pop(account, None)
-        self._kept[account] = kept
-        while len(self._kept) > MOST_KEPT:
-            del self._kept[next(iter(self._kept))]
+        return Token(
+            token, _end_of(token, document, self._tokens.clock()), renewed if isinstance(renewed, str) else None
+        )
 
 
 def is_token_url(given: str) -> bool:
@@ -124,19 +110,26 @@ def _end_of(token: str, document: dict[str, Any], now: float) -> float:
     if len(parts) == 3:
         try:
             claims = msgspec.json.decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-        except (msgspec.MsgspecError, binascii.Error, ValueError):
+        except (msgspec.MsgspecError, binascii.Error, ValueError, RecursionError):
             claims = None
-        end = claims.get("exp") if isinstance(claims, dict) else None
-        if isinstance(end, int | float):
-            return float(end)
-    life = document.get("expires_in")
-    return now + (float(life) if isinstance(life, int | float) else UNKNOWN_LIFE)
+        if (end := _seconds(claims.get("exp") if isinstance(claims, dict) else None)) is not None:
+            return end
+    life = _seconds(document.get("expires_in"))
+    return now + (UNKNOWN_LIFE if life is None else life)
 
 
-def _refused(account: OidcAccount, answer: Answer, document: dict[str, Any]) -> VimError:
+def _seconds(value: Any) -> float | None:
+    """None for what no clock shows."""
+    try:
+        return float(value) if isinstance(value, int | float) else None
+    except OverflowError:
+        return None
+
+
+def _refused(account: OidcAccount, answer: HttpResponse, document: dict[str, Any]) -> VimError:
     reason = document.get("error_description") or document.get("error") or answer.body.decode(errors="replace")
     what = f"The token endpoint {account.token_url} answered {answer.status}"
-    said_so = f"{what}: {said(reason, account.secrets) or 'no reason given'}."
+    said_so = f"{what}: {server_message(reason, account.secrets) or 'no reason given'}."
     if document.get("error") in ("invalid_client", "unauthorized_client"):
         cure = "correct client_id and client_secret, and let the client use the password grant."
         return VimError(said_so, VimFault.AUTH, cure=cure)

@@ -3,6 +3,6 @@
 A driver gives its action's prefix and its time limit; its actions take the arguments declared here.
 """
 
-from slipway.vim.machine_by_machine.steps import MachineByMachine, MachineDriver
+from slipway.vim.machine_by_machine.steps import MachineByMachine, MachineByMachineDriver
 
-__all__ = ["MachineByMachine", "MachineDriver"]
+__all__ = ["MachineByMachine", "MachineByMachineDriver"]

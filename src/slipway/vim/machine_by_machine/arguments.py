@@ -1,29 +1,44 @@
-"""What the steps of a VIM that works machine by machine carry: plain JSON in the plan, these types in the hand."""
+"""Arguments of the steps of a VIM that works machine by machine (JSON in the plan), and who makes a thing."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import msgspec
 
+from slipway.model.action import StepContext
 from slipway.model.machine import Machine, Network
 
 
-class Arguments(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+@dataclass(frozen=True)
+class Maker:
+    """The instance and the operation for which something is made or removed: an undo removes only its own."""
+
+    instance_id: str
+    operation_id: str
+
+
+def maker_of(ctx: StepContext) -> Maker:
+    return Maker(ctx.instance_id, ctx.operation_id)
+
+
+class MachineArguments(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pass
 
 
-class MakeNetwork(Arguments, frozen=True, kw_only=True):
+class MakeNetwork(MachineArguments, frozen=True, kw_only=True):
     network: Network
 
 
-class RemoveNetwork(Arguments, frozen=True, kw_only=True):
+class RemoveNetwork(MachineArguments, frozen=True, kw_only=True):
     network: str
 
 
-class MakeMachine(Arguments, frozen=True, kw_only=True):
+class MakeMachine(MachineArguments, frozen=True, kw_only=True):
     machine: Machine
 
 
-class RemoveMachine(Arguments, frozen=True, kw_only=True):
+class RemoveMachine(MachineArguments, frozen=True, kw_only=True):
     """`ports` and `volumes` go with the machine; others that it holds stay, for the next in its slot.
 
     It gets `grace_seconds` to shut down by itself.
@@ -37,7 +52,19 @@ class RemoveMachine(Arguments, frozen=True, kw_only=True):
     volumes: tuple[str, ...] = ()
 
 
-class Unplug(Arguments, frozen=True, kw_only=True):
+class TakeMachine(MachineArguments, frozen=True, kw_only=True):
+    """The machine goes, and another takes its place; `ports` go with it. Undo makes it again as it was."""
+
+    machine: Machine
+    ports: tuple[str, ...] = ()
+
+    @property
+    def removal(self) -> RemoveMachine:
+        machine = self.machine
+        return RemoveMachine(machine=machine.id, name=machine.name, vdu=machine.vdu, ports=self.ports)
+
+
+class Unplug(MachineArguments, frozen=True, kw_only=True):
     """`ports` and `volumes` go; the moving ones stay, for another machine. The machine itself stays."""
 
     machine: str
@@ -49,14 +76,14 @@ class Unplug(Arguments, frozen=True, kw_only=True):
     moving_volumes: tuple[str, ...] = ()
 
 
-class TakePorts(Arguments, frozen=True, kw_only=True):
+class TakePorts(MachineArguments, frozen=True, kw_only=True):
     """`ports` go, and others will come in their place. `machine` is as it was with them, which undo makes it again."""
 
     machine: Machine
     ports: tuple[str, ...]
 
 
-class RemoveLeftovers(Arguments, frozen=True, kw_only=True):
+class RemoveLeftovers(MachineArguments, frozen=True, kw_only=True):
     """Ports and volumes that no machine seemed to hold. `wanted`: the ids of machines that stay in any case."""
 
     ports: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Ports that move to other networks: which they are, and the machines as they were with them.
+"""Ports that move to other networks: which they are, and machines as they were with their ports.
 
 A port's id always means the same network and the same address asked for. So a port that is to be elsewhere is another
 port, in the place of the one that goes; all others stay as they are.
@@ -7,11 +7,13 @@ port, in the place of the one that goes; all others stay as they are.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from msgspec.structs import replace
 
-from slipway.model.machine import FoundMachine, FoundPort, Machine, Port, Wanted
+from slipway.model.machine import Address, FoundMachine, FoundPort, Machine, Port, Wanted
+
+Addresses = tuple[Address, ...]
 
 
 def moved_ports(there: dict[str, FoundPort], before: Wanted, after: Wanted) -> set[str]:
@@ -21,13 +23,13 @@ def moved_ports(there: dict[str, FoundPort], before: Wanted, after: Wanted) -> s
     return {port.id for port in new if port.id in there and _moves(there[port.id], old[port.id], port)}
 
 
-def as_they_were(there: dict[str, FoundPort], before: Wanted, moved: set[str]) -> tuple[Machine, ...]:
-    """The machines of ports that go, with all that is needed to make those ports again."""
+def as_they_were(there: dict[str, FoundPort], before: Wanted, machines: Collection[str]) -> tuple[Machine, ...]:
+    """Those machines with all that is needed to make their ports again."""
     own = {network.id for network in before.networks}
     return tuple(
         replace(machine, ports=tuple(_as_it_was(port, there.get(port.id), own) for port in machine.ports))
         for machine in before.machines
-        if any(port.id in moved for port in machine.ports)
+        if machine.id in machines
     )
 
 
@@ -38,7 +40,7 @@ def ports_of(machines: Iterable[FoundMachine]) -> dict[str, FoundPort]:
 def _as_it_was(port: Port, there: FoundPort | None, own: set[str]) -> Port:
     if there is None:
         return port
-    made = replace(port, address=there.address, mac=there.mac)
+    made = replace(port, addresses=there.addresses, mac=there.mac)
     if there.network is None:
         return made
     inside = there.network in own
@@ -52,17 +54,36 @@ def _moves(there: FoundPort, old: Port, new: Port) -> bool:
             return True
     elif there.network != (new.network or new.external_network):
         return True
-    return _is_other(new.address, old.address, there.address) or _is_other(new.mac, old.mac, there.mac)
+    return _other_mac(new.mac, old.mac, there.mac) or _other_addresses(new.addresses, old.addresses, there.addresses)
 
 
-def _is_other(asked: str | None, before: str | None, there: str | None) -> bool:
+def _other_mac(asked: str | None, before: str | None, there: str | None) -> bool:
     if asked is None:
         return before is not None
-    return there is None or _plain(asked) != _plain(there)
+    return there is None or asked.lower() != there.lower()
+
+
+def _other_addresses(asked: Addresses, before: Addresses, there: Addresses) -> bool:
+    """Whether it has not all that is asked for, or less is asked for than before. Others on it are the VIM's choice."""
+    if len(asked) < len(before):
+        return True
+    left = list(there)
+    for one in sorted(asked, key=lambda address: address.ip is None):
+        held = next((address for address in left if _fits(one, address)), None)
+        if held is None:
+            return True
+        left.remove(held)
+    return False
+
+
+def _fits(asked: Address, there: Address) -> bool:
+    if asked.ip is not None:
+        return there.ip is not None and _plain(asked.ip) == _plain(there.ip)
+    return asked.subnet is None or there.subnet in (None, asked.subnet)
 
 
 def _plain(text: str) -> str:
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
-        return text.lower()
+        return text

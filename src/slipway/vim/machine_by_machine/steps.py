@@ -1,6 +1,6 @@
 """From found to wanted, one step for each machine: networks first, removals before what takes their place.
 
-Pure. A found machine that isn't wanted goes, with those of its ports and volumes that nobody wants; a wanted one that
+Pure. A found machine that isn't wanted goes, with those of its ports and volumes that are not wanted; a wanted one that
 isn't there, isn't ready or lacks something is made, after whatever holds its slot, ports, volumes or addresses is gone,
 and after the machines of the VDUs that its own VDU depends on. Machines that go for good go in the opposite order.
 """
@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import ClassVar, TypeVar
 
 import msgspec
 
-from slipway.model.action import Connection
+from slipway.model.connectivity import all_asked_addresses
 from slipway.model.errors import Unprocessable
+from slipway.model.instance import ExtVirtualLink
 from slipway.model.machine import (
     Found,
     FoundMachine,
@@ -29,32 +30,21 @@ from slipway.model.machine import (
     Wanted,
 )
 from slipway.model.plan import Effect, Plan, Step, Verb
-from slipway.model.target import Change
-from slipway.vim.contract import VimDriver
+from slipway.model.target import Change, VimResource, VnfTarget
 from slipway.vim.machine_by_machine.arguments import (
-    Arguments,
+    MachineArguments,
     MakeMachine,
     MakeNetwork,
     RemoveLeftovers,
     RemoveMachine,
     RemoveNetwork,
+    TakeMachine,
     TakePorts,
     Unplug,
 )
+from slipway.vim.machine_by_machine.wanted import resources, wanted_of
 
 LEFTOVERS = "remove leftovers"
-
-
-class MachineDriver(VimDriver, Protocol):
-    """What drivers of this kind have in common beyond the contract of all."""
-
-    async def find(self, connection: Connection, instance_id: str, inventory: Found | None = None) -> Found:
-        """Machines are found by the instance's id alone."""
-        ...
-
-    def steps_towards(self, wanted: Wanted, found: Found) -> Plan:
-        """What turns `found` into `wanted`; no step at all when they agree."""
-        ...
 
 
 H = TypeVar("H", FoundPort, FoundVolume)
@@ -73,12 +63,48 @@ class MachineByMachine:
         return _Comparison(self, wanted, found).plan()
 
     def refuse(self, change: Change) -> None:
+        self._refuse_addresses(change.after.links if change.after else ())
         vdus = change.after.flavour.vdus.values() if change.after else ()
         if containers := [vdu.name for vdu in vdus if vdu.container]:
             raise Unprocessable(
                 f"vimConnectionInfo: {self.words.lower()} holds machines, and {', '.join(containers)} of the VNFD are "
                 "containers; choose a Kubernetes VIM."
             )
+
+    def _refuse_addresses(self, links: Iterable[ExtVirtualLink]) -> None:
+        for cp in (cp for link in links for cp in link.ext_cps):
+            for asked in all_asked_addresses(cp):
+                if any(one.subnet for one in asked):
+                    raise Unprocessable(
+                        f"extVirtualLinks: subnetId of the connection point {cp.cpd_id}: {self.words.lower()} has no "
+                        "subnets; leave it out."
+                    )
+                if len(asked) > 1:
+                    raise Unprocessable(
+                        f"extVirtualLinks: ipAddresses of the connection point {cp.cpd_id}: {self.words.lower()} gives "
+                        "a connection point one address; ask for one."
+                    )
+
+
+class MachineByMachineDriver:
+    """The planning verbs of a driver that makes machine after machine. The rest of the contract is the driver's own."""
+
+    planner: ClassVar[MachineByMachine]
+
+    def refuse(self, change: Change) -> None:
+        self.planner.refuse(change)
+
+    def package_files(self, target: VnfTarget) -> tuple[str, ...]:
+        return ()
+
+    def resources(self, change: Change) -> tuple[VimResource, ...]:
+        return tuple(resources(wanted_of(change)))
+
+    def steps(self, change: Change, found: Found) -> Plan:
+        return self.steps_towards(wanted_of(change), found)
+
+    def steps_towards(self, wanted: Wanted, found: Found) -> Plan:
+        return self.planner.steps_towards(wanted, found)
 
 
 class _Comparison:
@@ -141,28 +167,30 @@ class _Comparison:
             ports, volumes = self._unwanted(machine.ports), self._unwanted(machine.volumes)
             self.freed_by["slot", machine.name].append(step_id)
             self._frees(step_id, (*machine.ports, *machine.volumes))
-            args = RemoveMachine(
-                machine=machine.id,
-                name=machine.name,
-                vdu=machine.vdu,
-                grace_seconds=self.wanted.grace_seconds,
-                ports=_ids(ports),
-                volumes=_ids(volumes),
-            )
-            effects = (Effect(Verb.REMOVE, "machine", machine.name), *_effects(Verb.REMOVE, machine, ports, volumes))
-            limit = self.driver.timeout + self.wanted.grace_seconds
-            steps.append(
-                self._step(
-                    step_id,
-                    "remove_machine",
-                    args,
-                    node=machine.name,
-                    effects=effects,
-                    timeout=limit,
-                    irreversible=True,
-                )
-            )
+            steps.append(self._remove_machine(step_id, machine, ports, volumes))
         return steps
+
+    def _remove_machine(
+        self, step_id: str, machine: FoundMachine, ports: tuple[FoundPort, ...], volumes: tuple[FoundVolume, ...]
+    ) -> Step:
+        effects = (Effect(Verb.REMOVE, "machine", machine.name), *_effects(Verb.REMOVE, machine, ports, volumes))
+        former = self.former.get(machine.id)
+        if former and not volumes and _is_back(former, ports):
+            taken = TakeMachine(machine=former, ports=_ids(ports))
+            return self._step(step_id, "take_machine", taken, node=machine.name, effects=effects)
+        grace = self.wanted.grace_seconds
+        args = RemoveMachine(
+            machine=machine.id,
+            name=machine.name,
+            vdu=machine.vdu,
+            grace_seconds=grace,
+            ports=_ids(ports),
+            volumes=_ids(volumes),
+        )
+        limit = self.driver.timeout + grace
+        return self._step(
+            step_id, "remove_machine", args, node=machine.name, effects=effects, timeout=limit, irreversible=True
+        )
 
     def _unplug_machines(self) -> list[Step]:
         """Wanted machines that hold what they shouldn't."""
@@ -222,7 +250,7 @@ class _Comparison:
         return [self._step(LEFTOVERS, "remove_leftovers", args, effects=effects)]
 
     def _make_machines(self, networks: dict[str, str]) -> list[Step]:
-        lacking = [machine for machine in self.wanted.machines if not self._stands(machine)]
+        lacking = [machine for machine in self.wanted.machines if not self._is_complete(machine)]
         names = _names(lacking)
         return [self._make_machine(machine, names[machine.id], networks) for machine in lacking]
 
@@ -234,8 +262,8 @@ class _Comparison:
         for id_ in _holds(machine):
             after += self.freed_by.get(("id", id_), ())
         for port in machine.ports:
-            if port.address is not None and port.id not in self.existing:
-                after += self.freed_by.get(("address", port.address), ())
+            for ip in _ips(port) if port.id not in self.existing else ():
+                after += self.freed_by.get(("address", ip), ())
         ports = tuple(port for port in machine.ports if port.id not in self.existing)
         volumes = tuple(volume for volume in machine.volumes if volume.id not in self.existing)
         return self._step(
@@ -279,7 +307,7 @@ class _Comparison:
         self,
         step_id: str,
         action: str,
-        args: Arguments,
+        args: MachineArguments,
         *,
         node: str | None = None,
         after: tuple[str, ...] = (),
@@ -300,7 +328,7 @@ class _Comparison:
             irreversible=irreversible,
         )
 
-    def _stands(self, machine: Machine) -> bool:
+    def _is_complete(self, machine: Machine) -> bool:
         """Whether it is there, runs, and holds all it should."""
         there = self.there.get(machine.id)
         if there is None or not there.ready:
@@ -311,11 +339,15 @@ class _Comparison:
         return tuple(item for item in items if item.id not in self.needed)
 
     def _frees(self, step_id: str, items: Iterable[FoundPort | FoundVolume]) -> None:
-        """Note that ids move on after the step, and addresses of what nobody wants are free."""
+        """Note that ids move on after the step, and addresses of what is not wanted are free."""
         for item in items:
             self.freed_by["id", item.id].append(step_id)
-            if isinstance(item, FoundPort) and item.address is not None and item.id not in self.needed:
-                self.freed_by["address", item.address].append(step_id)
+            for ip in _ips(item) if isinstance(item, FoundPort) and item.id not in self.needed else ():
+                self.freed_by["address", ip].append(step_id)
+
+
+def _ips(port: Port | FoundPort) -> list[str]:
+    return [address.ip for address in port.addresses if address.ip is not None]
 
 
 def _later(step: Step, after: Iterable[str]) -> Step:

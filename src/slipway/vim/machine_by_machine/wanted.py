@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterator
 
 from msgspec.structs import replace
 
-from slipway.model.connectivity import own_configs
-from slipway.model.descriptor import ConnectionPoint, Vdu
+from slipway.model.connectivity import asked_addresses, asked_mac
+from slipway.model.descriptor import ConnectionPoint, Flavour, Vdu
 from slipway.model.grant import ResourceType
-from slipway.model.instance import CpConfig, ExtVirtualLink
+from slipway.model.instance import ExtVirtualLink, VnfExtCpData
 from slipway.model.machine import FoundMachine, Machine, Network, Port, Volume, Wanted
-from slipway.model.target import Change, Member, Resource, Target
+from slipway.model.target import Change, VimResource, VnfcMember, VnfTarget
 from slipway.vim.machine_by_machine.moved_ports import as_they_were, moved_ports, ports_of
 
 
@@ -23,25 +23,28 @@ def wanted_of(change: Change) -> Wanted:
         dependencies = change.before.flavour.dependencies() if change.before else {}
         return Wanted(instance_id=change.instance_id, grace_seconds=change.grace_seconds, dependencies=dependencies)
     after = _wanted(change, change.after)
-    if not change.reconnects or change.before is None:
+    if change.before is None or not (change.reconnects or change.renewal.reversible):
         return after
     there, before = ports_of(change.inventory.machines), _wanted(change, change.before)
+    if change.renewal.reversible:
+        return replace(after, former=as_they_were(there, before, change.renewal.members))
     moved = moved_ports(there, before, after)
-    return replace(_wanted(change, change.after, moved), former=as_they_were(there, before, moved))
+    holders = {machine.id for machine in before.machines if any(port.id in moved for port in machine.ports)}
+    return replace(_wanted(change, change.after, moved), former=as_they_were(there, before, holders))
 
 
-def resources(wanted: Wanted) -> Iterator[Resource]:
+def resources(wanted: Wanted) -> Iterator[VimResource]:
     for machine in wanted.machines:
-        yield Resource(id=machine.id, type=ResourceType.COMPUTE, template=machine.vdu)
+        yield VimResource(id=machine.id, type=ResourceType.COMPUTE, template=machine.vdu)
         for port in machine.ports:
-            yield Resource(id=port.id, type=ResourceType.LINKPORT, template=port.name, of=machine.id)
+            yield VimResource(id=port.id, type=ResourceType.LINKPORT, template=port.name, of=machine.id)
         for volume in machine.volumes:
-            yield Resource(id=volume.id, type=ResourceType.STORAGE, template=volume.name, of=machine.id)
+            yield VimResource(id=volume.id, type=ResourceType.STORAGE, template=volume.name, of=machine.id)
     for network in wanted.networks:
-        yield Resource(id=network.id, type=ResourceType.VL, template=network.name)
+        yield VimResource(id=network.id, type=ResourceType.VL, template=network.name)
 
 
-def _wanted(change: Change, target: Target, new_ports: Collection[str] = ()) -> Wanted:
+def _wanted(change: Change, target: VnfTarget, new_ports: Collection[str] = ()) -> Wanted:
     builder = _Builder(change, target, new_ports)
     return Wanted(
         instance_id=change.instance_id,
@@ -54,13 +57,13 @@ def _wanted(change: Change, target: Target, new_ports: Collection[str] = ()) -> 
 class _Builder:
     """`new_ports`: ids of ports that others take the place of."""
 
-    def __init__(self, change: Change, target: Target, new_ports: Collection[str]) -> None:
+    def __init__(self, change: Change, target: VnfTarget, new_ports: Collection[str]) -> None:
         self.change, self.target, self.flavour = change, target, target.flavour
         self.new_ports = new_ports
         self.there = {machine.name: machine for machine in change.inventory.machines}
         self.networks = self._networks()
 
-    def machine(self, member: Member) -> Machine:
+    def machine(self, member: VnfcMember) -> Machine:
         vdu, old = self.flavour.vdus[member.vdu], self.there.get(member.name)
         stays = old is not None and old.id == member.id
         image, size, zone = vdu.image.name if vdu.image else None, vdu.flavour, old.zone if old else None
@@ -82,47 +85,51 @@ class _Builder:
             zone=zone,
             ports=tuple(self._port(cp, member, old) for cp in self._points(vdu)),
             volumes=tuple(self._volume(name, member, old) for name in vdu.storages if self._is_block(name)),
-            apart_from=tuple(rule.name for rule in self.flavour.placement if rule.apart and vdu.name in rule.targets),
-            together_with=tuple(
-                rule.name for rule in self.flavour.placement if not rule.apart and vdu.name in rule.targets
-            ),
         )
 
     def _points(self, vdu: Vdu) -> list[ConnectionPoint]:
         points = (cp for cp in self.flavour.connection_points.values() if cp.vdu == vdu.name)
         return sorted(points, key=lambda cp: (cp.order, cp.name))
 
-    def _port(self, cp: ConnectionPoint, member: Member, old: FoundMachine | None) -> Port:
+    def _port(self, cp: ConnectionPoint, member: VnfcMember, old: FoundMachine | None) -> Port:
         kept = next((port.id for port in old.ports if port.name == cp.name), None) if old else None
         renewed = kept in self.new_ports or self._renews(old)
-        link, config = self._outside(cp.name, member.slot)
-        address, mac = _asked(config)
+        link, asked = self._outside(cp.name)
         network = self.networks.get(cp.virtual_link or "")
+        standing = link.resource_id if link else self.target.managed_networks.get(cp.virtual_link or "")
         return Port(
             id=kept if kept and not renewed else self.change.new_id("port", member.name, cp.name),
             name=cp.name,
             network=network.id if network and link is None else None,
-            external_network=link.resource_id if link else None,
-            address=address,
-            mac=mac,
+            external_network=standing,
+            addresses=asked_addresses(asked, member.slot) if asked else (),
+            mac=asked_mac(asked, member.slot) if asked else None,
         )
 
-    def _outside(self, cp_name: str, slot: int) -> tuple[ExtVirtualLink | None, CpConfig | None]:
-        """The network that the request connects the CP to, and the slot's own part of the CP's configuration."""
-        for link in self.target.links:
-            for data in link.ext_cps:
-                if data.cpd_id == cp_name:
-                    configs = own_configs(data)
-                    return link, configs[slot][1] if slot < len(configs) else None
-        return None, None
+    def _outside(self, cp_name: str) -> tuple[ExtVirtualLink | None, VnfExtCpData | None]:
+        """The network that the request connects the CP to, and how."""
+        found = ((link, data) for link in self.target.links for data in link.ext_cps if data.cpd_id == cp_name)
+        return next(found, (None, None))
 
-    def _volume(self, storage: str, member: Member, old: FoundMachine | None) -> Volume:
-        kept = next((volume.id for volume in old.volumes if volume.name == storage), None) if old else None
+    def _volume(self, storage: str, member: VnfcMember, old: FoundMachine | None) -> Volume:
+        there = next((volume for volume in old.volumes if volume.name == storage), None) if old else None
+        kept = there if there and not self._renews(old) else None
+        image = _image_of(self.flavour, storage)
+        if kept and kept.image and not self._is_filled_anew(storage, member):
+            image = kept.image
         return Volume(
-            id=kept if kept and not self._renews(old) else self.change.new_id("volume", member.name, storage),
+            id=kept.id if kept else self.change.new_id("volume", member.name, storage),
             name=storage,
             size_bytes=self.flavour.storages[storage].size_bytes,
+            image=image,
         )
+
+    def _is_filled_anew(self, storage: str, member: VnfcMember) -> bool:
+        """Whether a change of package makes the machine anew, and has another image for the volume."""
+        before = self.change.before
+        if before is None or not self.change.renewal.reversible or member in before.members:
+            return False
+        return _image_of(before.flavour, storage) != _image_of(self.flavour, storage)
 
     def _is_block(self, storage: str) -> bool:
         return self.flavour.storages[storage].kind == "block"
@@ -132,6 +139,7 @@ class _Builder:
         return self.change.renewal.everything and old is not None and old.id in self.change.renewal.members
 
     def _networks(self) -> dict[str, Network]:
+        """Of internal links, but for those whose networks exist."""
         inventory, renewal = self.change.inventory, self.change.renewal
         known = {network.name: network.id for network in inventory.networks}
         all_new = renewal.everything and renewal.members >= {machine.id for machine in inventory.machines}
@@ -142,13 +150,10 @@ class _Builder:
                 cidr=link.cidr,
             )
             for name, link in self.flavour.virtual_links.items()
+            if name not in self.target.managed_networks
         }
 
 
-def _asked(config: CpConfig | None) -> tuple[str | None, str | None]:
-    """The first address and MAC that a CP configuration asks for."""
-    for data in config.cp_protocol_data if config else ():
-        if ethernet := data.ip_over_ethernet:
-            fixed = [address for ips in ethernet.ip_addresses for address in ips.fixed_addresses]
-            return (fixed[0] if fixed else None), ethernet.mac_address
-    return None, None
+def _image_of(flavour: Flavour, storage: str) -> str | None:
+    described = flavour.storages.get(storage)
+    return described.image.name if described and described.image else None

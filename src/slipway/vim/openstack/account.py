@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from slipway.model.action import Connection
+from slipway.model.action import VimConnection
 from slipway.model.errors import BadRequest
 from slipway.vim import trust
-from slipway.vim.texts import texts as texts_of
+from slipway.vim.access_info import string_fields
+
+if TYPE_CHECKING:
+    from keystoneauth1.identity import v3
 
 TEXTS = (
     "username", "userId", "password", "userDomain", "userDomainId",
@@ -18,7 +21,7 @@ TEXTS = (
     "applicationCredentialId", "applicationCredentialName", "applicationCredentialSecret",
 )  # fmt: skip
 INTERFACES = ("public", "internal", "admin")
-DEFAULT_DOMAIN = {"id": "default"}
+DEFAULT_DOMAIN = "default"  # its id
 NEEDED = (
     "an OpenStack VIM needs accessInfo with username, password and project (and userDomain, projectDomain, region), "
     "or with applicationCredentialId and applicationCredentialSecret."
@@ -26,37 +29,44 @@ NEEDED = (
 
 
 @dataclass(frozen=True)
-class Account:
-    """In clear: made for one login, never stored. `identity` and `scope` are parts of Keystone's request."""
+class OpenStackAccount:
+    """In clear: made for one login, never stored. `credential` and `scope` are arguments of keystoneauth's plugins."""
 
     url: str  # of version 3, without a slash at its end
     who: str  # for messages
     project: str | None  # for messages
-    identity: dict[str, Any] = field(repr=False)
+    credential: dict[str, Any] = field(repr=False)
     scope: dict[str, Any] | None = field(repr=False)  # None: the application credential has one of its own
     region: str | None = None
     interface: str = "public"
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
+    def plugin(self, *, scoped: bool = True) -> v3.Auth:
+        from keystoneauth1.identity import v3
 
-def account_of(connection: Connection) -> Account:
+        if self.scope is None:
+            return v3.ApplicationCredential(self.url, **self.credential)
+        return v3.Password(self.url, **self.credential, **(self.scope if scoped else {"unscoped": True}))
+
+
+def account_of(connection: VimConnection) -> OpenStackAccount:
     """BadRequest names the field, and never says what is in it."""
-    texts = texts_of(connection.access_info, TEXTS)
+    fields = string_fields(connection.access_info, TEXTS)
     trust.authorities(connection.interface_info)
     for name in (trust.SKIP_ALL, trust.SKIP_NAME):
         trust.flag(connection.interface_info, name)
-    interface = texts.get("interface", "public").removesuffix("URL")
+    interface = fields.get("interface", "public").removesuffix("URL")
     if interface not in INTERFACES:
-        raise BadRequest(f"accessInfo.interface: possible are: {', '.join(INTERFACES)}.")
-    secrets = tuple(texts[name] for name in ("password", "applicationCredentialSecret") if name in texts)
-    by_application = "applicationCredentialSecret" in texts
-    return Account(
+        raise BadRequest(f"accessInfo.interface: must be one of: {', '.join(INTERFACES)}.")
+    secrets = tuple(fields[name] for name in ("password", "applicationCredentialSecret") if name in fields)
+    by_application = "applicationCredentialSecret" in fields
+    return OpenStackAccount(
         url=keystone_url(connection.interface_info.get("endpoint")),
-        who=_who(texts),
-        project=None if by_application else texts.get("project") or texts.get("projectId"),
-        identity=_by_application(texts) if by_application else _by_password(texts),
-        scope=None if by_application else _scope(texts),
-        region=texts.get("region"),
+        who=_who(fields),
+        project=None if by_application else fields.get("project") or fields.get("projectId"),
+        credential=_by_application(fields) if by_application else _by_password(fields),
+        scope=None if by_application else _scope(fields),
+        region=fields.get("region"),
         interface=interface,
         secrets=secrets,
     )
@@ -71,7 +81,7 @@ def keystone_url(given: object) -> str:
         parts = urlsplit(given)
         _ = parts.port
     except ValueError:
-        raise BadRequest(f"{wanted}; this is no URL.") from None
+        raise BadRequest(f"{wanted}; this is not a URL.") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise BadRequest(f"{wanted}.")
     if "@" in parts.netloc or any(not sign.isprintable() or sign == " " for sign in given):
@@ -80,49 +90,45 @@ def keystone_url(given: object) -> str:
     return f"{parts.scheme}://{parts.netloc}{path if path.endswith('/v3') else f'{path}/v3'}"
 
 
-def _by_application(texts: Mapping[str, str]) -> dict[str, Any]:
-    secret = {"secret": texts["applicationCredentialSecret"]}
-    if "applicationCredentialId" in texts:
-        credential: dict[str, Any] = {"id": texts["applicationCredentialId"], **secret}
-    elif "applicationCredentialName" in texts:
-        credential = {"name": texts["applicationCredentialName"], "user": _user(texts), **secret}
-    else:
-        raise BadRequest("accessInfo.applicationCredentialId: is missing; it goes with applicationCredentialSecret.")
-    return {"methods": ["application_credential"], "application_credential": credential}
+def _by_application(fields: Mapping[str, str]) -> dict[str, str]:
+    secret = {"application_credential_secret": fields["applicationCredentialSecret"]}
+    if "applicationCredentialId" in fields:
+        return {"application_credential_id": fields["applicationCredentialId"], **secret}
+    if "applicationCredentialName" in fields:
+        return {"application_credential_name": fields["applicationCredentialName"], **_user(fields), **secret}
+    raise BadRequest("accessInfo.applicationCredentialId: is missing; it goes with applicationCredentialSecret.")
 
 
-def _by_password(texts: Mapping[str, str]) -> dict[str, Any]:
-    if "password" not in texts:
+def _by_password(fields: Mapping[str, str]) -> dict[str, str]:
+    if "password" not in fields:
         raise BadRequest(f"accessInfo.password: is missing; {NEEDED}")
-    return {"methods": ["password"], "password": {"user": {**_user(texts), "password": texts["password"]}}}
+    return {**_user(fields), "password": fields["password"]}
 
 
-def _user(texts: Mapping[str, str]) -> dict[str, Any]:
-    if "userId" in texts:
-        return {"id": texts["userId"]}
-    if "username" not in texts:
+def _user(fields: Mapping[str, str]) -> dict[str, str]:
+    if "userId" in fields:
+        return {"user_id": fields["userId"]}
+    if "username" not in fields:
         raise BadRequest(f"accessInfo.username: is missing; {NEEDED}")
-    return {"name": texts["username"], "domain": _domain(texts, "user")}
+    return {"username": fields["username"], **_domain(fields, "user")}
 
 
-def _scope(texts: Mapping[str, str]) -> dict[str, Any]:
-    if "projectId" in texts:
-        return {"project": {"id": texts["projectId"]}}
-    if "project" not in texts:
+def _scope(fields: Mapping[str, str]) -> dict[str, str]:
+    if "projectId" in fields:
+        return {"project_id": fields["projectId"]}
+    if "project" not in fields:
         raise BadRequest(f"accessInfo.project: is missing; {NEEDED}")
-    return {"project": {"name": texts["project"], "domain": _domain(texts, "project")}}
+    return {"project_name": fields["project"], **_domain(fields, "project")}
 
 
-def _domain(texts: Mapping[str, str], of: str) -> dict[str, str]:
-    if name := texts.get(f"{of}Domain"):
-        return {"name": name}
-    if domain_id := texts.get(f"{of}DomainId"):
-        return {"id": domain_id}
-    return DEFAULT_DOMAIN
+def _domain(fields: Mapping[str, str], of: str) -> dict[str, str]:
+    if name := fields.get(f"{of}Domain"):
+        return {f"{of}_domain_name": name}
+    return {f"{of}_domain_id": fields.get(f"{of}DomainId", DEFAULT_DOMAIN)}
 
 
-def _who(texts: Mapping[str, str]) -> str:
-    if "applicationCredentialSecret" in texts:
+def _who(fields: Mapping[str, str]) -> str:
+    if "applicationCredentialSecret" in fields:
         return "the application credential"
-    domain = texts.get("userDomain") or texts.get("userDomainId") or "default"
-    return f"user {texts.get('username') or texts.get('userId')} of domain {domain}"
+    domain = fields.get("userDomain") or fields.get("userDomainId") or "default"
+    return f"user {fields.get('username') or fields.get('userId')} of domain {domain}"

@@ -1,77 +1,92 @@
-"""The driver of OpenStack VIMs: who may log in, and what is there."""
+"""The driver of OpenStack VIMs: each instance is a stack of Heat's."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from slipway.model.action import Action, Connection
-from slipway.model.errors import Unprocessable, VimError, VimFault
+from slipway.model.action import Action, VimConnection
+from slipway.model.errors import Unprocessable
 from slipway.model.machine import Found
 from slipway.model.plan import Plan
-from slipway.model.target import Change, Resource
-from slipway.model.vim import OPENSTACK, Seen
-from slipway.outside.guard import Guard
-from slipway.vim import trust
-from slipway.vim.openstack.account import Account, account_of
-from slipway.vim.openstack.keystone import Token, log_in
-
-NEEDED = ("compute", "network", "image", "orchestration")  # what VNFs will be made of
-NAMES = {"compute": "Nova", "network": "Neutron", "image": "Glance", "orchestration": "Heat"}
-
-MOST_REGIONS = 100  # that are named, and kept with a VIM
+from slipway.model.target import Change, VimResource, VnfTarget
+from slipway.model.vim import OPENSTACK, VimInfo
+from slipway.outgoing.guard import Guard
+from slipway.vim.blocking import BlockingCalls
+from slipway.vim.openstack.account import account_of
+from slipway.vim.openstack.actions import StackActions
+from slipway.vim.openstack.base_hot import NFV, has_base_hot, package_files, refuse_base_hot
+from slipway.vim.openstack.cloud import Cloud
+from slipway.vim.openstack.generated_hot import refuse_generated
+from slipway.vim.openstack.heat import stack_name
+from slipway.vim.openstack.images import ImageActions
+from slipway.vim.openstack.managed_networks import refuse_names
+from slipway.vim.openstack.session import OpenStackSessions
+from slipway.vim.openstack.stack_state import found, look
+from slipway.vim.openstack.stack_steps import members_of, steps_of
+from slipway.vim.openstack.user_data_stack import user_data_of
 
 
 class OpenStackDriver:
-    """It can be logged in to; it holds nothing of a VNF yet."""
-
     vim_type = OPENSTACK
-    actions: tuple[Action[Any], ...] = ()
 
     def __init__(self, guard: Guard | None = None) -> None:
-        self._guard = guard
+        self._sessions = OpenStackSessions(guard)
+        self._calls = BlockingCalls()
+        self._actions = (*StackActions(self._cloud).all, *ImageActions(self._cloud).all)
 
-    def validate(self, connection: Connection) -> None:
+    @property
+    def actions(self) -> tuple[Action[Any], ...]:
+        return self._actions
+
+    def validate(self, connection: VimConnection) -> None:
         account_of(connection)
 
-    async def check(self, connection: Connection) -> str:
-        return (await self.look(connection)).detail
+    async def check(self, connection: VimConnection) -> str:
+        return (await self.inspect(connection)).detail
 
-    async def look(self, connection: Connection) -> Seen:
-        account = account_of(connection)
-        token = await log_in(account, trust.context(connection.interface_info), self._guard)
-        return _seen(account, token)
+    async def inspect(self, connection: VimConnection) -> VimInfo:
+        account_of(connection)
+        return await self._calls.run(connection, lambda: self._sessions.inspect(connection))
 
-    async def find(self, connection: Connection, instance_id: str, inventory: Found) -> Found:
-        return Found()
+    async def find(self, connection: VimConnection, instance_id: str, inventory: Found) -> Found:
+        state = await look(self._cloud(connection), stack_name(instance_id))
+        return Found() if state is None else found(state, inventory)
 
     def refuse(self, change: Change) -> None:
-        if change.after is not None:
-            raise Unprocessable("Slipway does not make machines on OpenStack yet; choose another VIM.")
+        if change.after is None:
+            return
+        refuse_names(change.after)
+        named = user_data_of(change, change.after)
+        if not isinstance(change.after.parameters.get(NFV, {}), Mapping):
+            raise Unprocessable(f"additionalParams.{NFV}: it is merged over what a template is told; give an object.")
+        if NFV in change.additional_params and NFV not in change.after.parameters and not named:
+            raise Unprocessable(
+                f"additionalParams.{NFV}: it is read at the instantiation and when the package changes; leave it out, "
+                "or bring user data, which is given it."
+            )
+        if has_base_hot(change.after):
+            refuse_base_hot(change.after)
+        elif named:
+            raise Unprocessable(
+                f"additionalParams: {named.path} is user data, which is for a template of the package, and there is "
+                f"none in BaseHOT/{change.after.flavour.id}; leave it out, or bring a template."
+            )
+        else:
+            refuse_generated(change.after, grant_follows=change.grant_follows)
 
-    def resources(self, change: Change) -> tuple[Resource, ...]:
-        return ()
+    def package_files(self, target: VnfTarget) -> tuple[str, ...]:
+        return package_files(target)
+
+    def resources(self, change: Change) -> tuple[VimResource, ...]:
+        return members_of(change)
 
     def steps(self, change: Change, found: Found) -> Plan:
-        self.refuse(change)
-        return Plan()
+        return steps_of(change, found)
 
+    def close(self) -> None:
+        self._calls.close()
+        self._sessions.close()
 
-def _seen(account: Account, token: Token) -> Seen:
-    regions = token.services(account.interface)
-    if account.region is not None and account.region not in regions:
-        raise VimError(
-            f"The catalog of Keystone at {account.url} has no region {account.region!r}.",
-            VimFault.PERMANENT,
-            cure=f"correct accessInfo.region; possible are: {', '.join(list(regions)[:10]) or 'none'}.",
-        )
-    shown = [account.region] if account.region else list(regions)[:MOST_REGIONS]
-    places = "; ".join(f"region {region} has {', '.join(regions[region])}{_lacks(regions[region])}" for region in shown)
-    choose = " Choose one by accessInfo.region." if len(shown) > 1 else ""
-    where = f" in project {account.project}" if account.project else ""
-    found = places or f"its catalog has no {account.interface} endpoint"
-    return Seen(f"Keystone v3 at {account.url}, as {account.who}{where}: {found}.{choose}", tuple(shown))
-
-
-def _lacks(services: tuple[str, ...]) -> str:
-    missing = [f"{kind} ({NAMES[kind]})" for kind in NEEDED if kind not in services]
-    return f", but no {', no '.join(missing)}, which VNFs need" if missing else ""
+    def _cloud(self, connection: VimConnection) -> Cloud:
+        return Cloud(connection, self._sessions, self._calls)

@@ -11,10 +11,10 @@ from pathlib import Path
 from slipway.model.errors import VimError
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engines import Engines
+from slipway.vim.sandbox.image.engine_images import cached_recipe, image_name, is_current, kubernetes_in
 from slipway.vim.sandbox.image.kubernetes.compile import CURE as GO_CURE
 from slipway.vim.sandbox.image.kubernetes.compile import OLDEST, go_version
 from slipway.vim.sandbox.image.kubernetes.oci import ZSTD_CURE
-from slipway.vim.sandbox.image.library import cached_recipe, image_name, is_current, kubernetes_in
 from slipway.vim.sandbox.image.recipes import KUBERNETES
 from slipway.vim.sandbox.machines import DEFAULT_IMAGE
 from slipway.vim.sandbox.service import INSTALL
@@ -67,7 +67,7 @@ def findings(engines: Engines, host: Host) -> list[Finding]:
         inotify(host),
         *kernel(host),
         programs(),
-        disk(engines.places.directory),
+        disk(engines.paths.directory),
         image(engines),
         *kubernetes(engines, host),
     ]
@@ -84,7 +84,7 @@ def engine(engines: Engines) -> Finding:
     url = engines.url(LOCAL)
     if url != engines.service.url or engines.service.process():
         try:
-            name, version = engines.hands(LOCAL).engine.version()
+            name, version = engines.operations(LOCAL).engine.version()
         except VimError as error:
             return Finding("engine", False, error.detail, "systemctl start podman.socket")
         return Finding("engine", True, f"{name} {version} at {url}")
@@ -155,12 +155,12 @@ def image(engines: Engines) -> Finding:
     cached = engines.image_file.exists()
     if cached or (engines.url(LOCAL) == engines.service.url and not engines.service.process()):
         detail = "made; imported into the engine when it is wanted" if cached else "no machine image yet"
-        return Finding("image", cached, detail, "" if cached else engines.places.build_command(DEFAULT_IMAGE))
+        return Finding("image", cached, detail, "" if cached else engines.paths.build_command(DEFAULT_IMAGE))
     try:
-        there = is_current(engines.hands(LOCAL).engine)
+        there = is_current(engines.operations(LOCAL).engine)
     except VimError:
         return Finding("image", False, "the engine does not say", "slipway sandbox check")
-    cure = "" if there else engines.places.build_command(DEFAULT_IMAGE)
+    cure = "" if there else engines.paths.build_command(DEFAULT_IMAGE)
     return Finding("image", there, image_name(DEFAULT_IMAGE), cure)
 
 
@@ -174,12 +174,12 @@ def kubernetes(engines: Engines, host: Host) -> Iterator[Finding]:
     if there:
         yield Finding("Kubernetes image", True, there, optional=True)
         return
-    command = engines.places.build_command(KUBERNETES)
+    command = engines.paths.build_command(KUBERNETES)
     yield Finding("Kubernetes image", True, f"not made yet: {command}", optional=True)
     yield go()
     zstd = shutil.which("zstd") is not None
     yield _more("zstd", zstd, "compresses the Kubernetes image's container images", ZSTD_CURE)
-    yield cache_disk(engines.places.cache)
+    yield cache_disk(engines.paths.cache)
 
 
 def clusters_inotify(host: Host) -> Finding:
@@ -211,12 +211,12 @@ def cache_disk(directory: Path) -> Finding:
 
 def _kubernetes_there(engines: Engines) -> str:
     """In the cache or in an engine that runs, with its versions; nothing if it isn't."""
-    if cached := cached_recipe(engines.places.cache, KUBERNETES):
+    if cached := cached_recipe(engines.paths.cache, KUBERNETES):
         return f"made, with {', '.join(one.version for one in cached.releases)}; imported when it is wanted"
     if engines.url(LOCAL) == engines.service.url and not engines.service.process():
         return ""
     try:
-        found = kubernetes_in(engines.hands(LOCAL).engine)
+        found = kubernetes_in(engines.operations(LOCAL).engine)
     except VimError:
         return ""
     return f"{image_name(KUBERNETES)} with {', '.join(one.version for one in found)}" if found else ""

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from slipway.model.action import Connection
+from slipway.model.action import VimConnection
 from slipway.model.errors import BadRequest
 from slipway.model.vim import SANDBOX
 
@@ -30,18 +30,18 @@ class Access(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return "Access(...)"
 
 
-def endpoint(connection: Connection) -> str:
+def endpoint(connection: VimConnection) -> str:
     if connection.vim_type != SANDBOX:
         raise BadRequest(f"vimType: {connection.vim_type!r} is not {SANDBOX}.")
     value = connection.interface_info.get("endpoint")
     if not isinstance(value, str) or (value != LOCAL and not _UNIX.fullmatch(value)):
         raise BadRequest(
-            f"interfaceInfo.endpoint: {value!r} is no sandbox; write {LOCAL}, or unix:///path of an engine's socket."
+            f"interfaceInfo.endpoint: {value!r} is not a sandbox; write {LOCAL}, or unix:///path of an engine's socket."
         )
     return value
 
 
-def access(connection: Connection) -> Access:
+def access(connection: VimConnection) -> Access:
     """BadRequest names the field, and never says what is in it."""
     given: dict[str, Any] = connection.access_info
     if given.get("username", USER) != USER:
@@ -51,8 +51,8 @@ def access(connection: Connection) -> Access:
     except msgspec.ValidationError:
         raise BadRequest("accessInfo: password is a text and authorizedKeys a list of texts.") from None
     if found.password is not None and any(sign in found.password for sign in "\n\r\0"):
-        raise BadRequest("accessInfo.password: it must be one line.")
+        raise BadRequest("accessInfo.password: must be one line.")
     for key in found.authorized_keys:
         if not re.fullmatch(r"(ssh|ecdsa|sk)-[a-z0-9@.-]+ [A-Za-z0-9+/=]+( [^\n\r\x00]*)?", key):
-            raise BadRequest("accessInfo.authorizedKeys: a line is no public key in OpenSSH's form.")
+            raise BadRequest("accessInfo.authorizedKeys: a line is not a public key in OpenSSH's form.")
     return found

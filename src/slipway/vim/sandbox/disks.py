@@ -8,9 +8,9 @@ from pathlib import Path
 
 from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import Volume
+from slipway.vim.machine_by_machine.arguments import Maker
 from slipway.vim.sandbox import records
 from slipway.vim.sandbox.engine import Engine
-from slipway.vim.sandbox.labels import Maker
 from slipway.vim.sandbox.records import VOLUME, Record
 
 COMMAND_SECONDS = 30.0
@@ -54,7 +54,7 @@ def disk_table(disks: list[Record]) -> bytes:
 
 
 def _loops(file: Path) -> list[tuple[str, int, int]]:
-    """The devices before a file, with their numbers. There is at most one, unless somebody else made more."""
+    """The devices before a file, with their numbers. There is at most one, unless another program made more."""
     said = _losetup("--list", "--noheadings", "--output", "NAME", "--associated", str(file))
     numbers = ((device, Path(device).stat().st_rdev) for device in said.split())
     return [(device, os.major(number), os.minor(number)) for device, number in numbers]

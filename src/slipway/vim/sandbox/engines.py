@@ -9,10 +9,10 @@ from pathlib import Path
 from slipway.model.errors import VimError, VimFault
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engine import Engine
-from slipway.vim.sandbox.hands import Hands
+from slipway.vim.sandbox.engine_operations import EngineOperations
 from slipway.vim.sandbox.image.build import cached_image
 from slipway.vim.sandbox.locks import Locks
-from slipway.vim.sandbox.places import Places
+from slipway.vim.sandbox.paths import SandboxPaths
 from slipway.vim.sandbox.service import Service
 
 USUAL_SOCKETS = (Path("/run/podman/podman.sock"), Path("/run/docker.sock"))
@@ -22,19 +22,22 @@ class Engines:
     """The engines of a process, each opened once."""
 
     def __init__(
-        self, places: Places, environment: Mapping[str, str] = os.environ, sockets: tuple[Path, ...] = USUAL_SOCKETS
+        self,
+        paths: SandboxPaths,
+        environment: Mapping[str, str] = os.environ,
+        sockets: tuple[Path, ...] = USUAL_SOCKETS,
     ) -> None:
-        self.places = places
-        self.service = Service(places)
+        self.paths = paths
+        self.service = Service(paths)
         self._environment, self._sockets = environment, sockets
         self._open: dict[str, Engine] = {}
 
-    def hands(self, endpoint: str) -> Hands:
+    def operations(self, endpoint: str) -> EngineOperations:
         """On a running engine; started if it is ours to start."""
         url = self.url(endpoint)
         if url == self.service.url:
             self.service.start()
-        return Hands(self._engine(url), Locks(self.places.runtime.parent / "locks"), self.places)
+        return EngineOperations(self._engine(url), Locks(self.paths.runtime.parent / "locks"), self.paths)
 
     def url(self, endpoint: str) -> str:
         """The engine's socket. Nothing is started."""
@@ -51,7 +54,7 @@ class Engines:
     @property
     def image_file(self) -> Path:
         """The machine image outside the engine, made or not."""
-        return cached_image(self.places.cache)
+        return cached_image(self.paths.cache)
 
     def close(self) -> None:
         for engine in self._open.values():

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from slipway.model.machine import FoundMachine
+from slipway.vim.machine_by_machine.arguments import Maker
 from slipway.vim.sandbox import labels, machines, networks
-from slipway.vim.sandbox.hands import Hands
-from slipway.vim.sandbox.labels import Maker
+from slipway.vim.sandbox.engine_operations import EngineOperations
 from slipway.vim.sandbox.records import PORT, VOLUME, Record
 
 
@@ -30,16 +30,16 @@ class Holdings:
         ]
 
 
-def everything(hands: Hands) -> dict[str, Holdings]:
+def everything(operations: EngineOperations) -> dict[str, Holdings]:
     """By instance id."""
     found: defaultdict[str, Holdings] = defaultdict(Holdings)
-    for thing in hands.engine.volumes({labels.INSTANCE: ""}):
-        record = Record(hands.engine, thing)
+    for thing in operations.engine.volumes({labels.INSTANCE: ""}):
+        record = Record(operations.engine, thing)
         found[record.labels[labels.INSTANCE]].records.append(record)
-    for thing in hands.engine.networks({labels.INSTANCE: ""}):
+    for thing in operations.engine.networks({labels.INSTANCE: ""}):
         found[labels.of(thing)[labels.INSTANCE]].networks.append(thing)
-    for listed in hands.engine.containers({labels.INSTANCE: ""}):
-        container = hands.engine.container(str(listed["Id"]))
+    for listed in operations.engine.containers({labels.INSTANCE: ""}):
+        container = operations.engine.container(str(listed["Id"]))
         if container is not None:
             instance = labels.of(container)[labels.INSTANCE]
             held = [one for one in found[instance].records if one.said_holder() == labels.of(container)[labels.ID]]
@@ -49,18 +49,18 @@ def everything(hands: Hands) -> dict[str, Holdings]:
     return dict(sorted(found.items()))
 
 
-def remove(hands: Hands, instance_id: str, holdings: Holdings) -> None:
+def remove(operations: EngineOperations, instance_id: str, holdings: Holdings) -> None:
     """All of it, in the order in which nothing is in use any more."""
     by = Maker(instance_id, "prune")
     for machine in holdings.machines:
-        hands.remove_machine(machine.id, by)
+        operations.remove_machine(machine.id, by)
     for kind in (PORT, VOLUME):
-        hands.remove_held(kind, [record.id for record in holdings.records if record.kind == kind], by)
+        operations.remove_held(kind, [record.id for record in holdings.records if record.kind == kind], by)
     for network in holdings.networks:
-        hands.remove_network(labels.of(network)[labels.ID], by)
+        operations.remove_network(labels.of(network)[labels.ID], by)
 
 
-def remove_outside(hands: Hands) -> None:
-    """The network that all instances shared. Nobody may be on it."""
-    for thing in hands.engine.networks({labels.KIND: "outside"}):
-        networks.remove_network(hands.engine, thing)
+def remove_outside(operations: EngineOperations) -> None:
+    """The network that all instances shared. No machine may be on it."""
+    for thing in operations.engine.networks({labels.KIND: "outside"}):
+        networks.remove_network(operations.engine, thing)

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
+
+from slipway.vim.machine_by_machine.arguments import Maker
 
 KIND, ID, NAME = "slipway.kind", "slipway.id", "slipway.name"
 INSTANCE, OPERATION = "slipway.instance", "slipway.operation"
 VDU, ZONE, HOST_KEY = "slipway.vdu", "slipway.zone", "slipway.host-key"
 NETWORK, ADDRESS, MAC = "slipway.network", "slipway.address", "slipway.mac"
 PLACE = "slipway.place"  # of a port: the id of its network, as it was asked for
-CIDR, SIZE = "slipway.cidr", "slipway.size"
+CIDR = "slipway.cidr"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-
-
-@dataclass(frozen=True)
-class Maker:
-    """On whose behalf something is made or removed."""
-
-    instance_id: str
-    operation_id: str
 
 
 def engine_name(kind: str, id_: str) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import fcntl
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
 from slipway.model.errors import VimError, VimFault
+from slipway.waiting import Backoff
 
 LONGEST_PAUSE = 0.1
 
@@ -23,13 +23,12 @@ class Locks:
         """Wait for the lock, with an end."""
         self._directory.mkdir(parents=True, exist_ok=True)
         path = self._directory / f"{sha256(name.encode()).hexdigest()[:24]}.lock"
-        deadline, pause = time.monotonic() + seconds, 0.002
+        backoff = Backoff(0.002, LONGEST_PAUSE, timeout=seconds)
         with path.open("w") as file:
             while not _taken(file.fileno()):
-                if time.monotonic() > deadline:
-                    raise VimError(f"Another worker has been busy with {name} for {seconds:.0f} s.", VimFault.TEMPORARY)
-                time.sleep(pause)
-                pause = min(pause * 1.5, LONGEST_PAUSE)
+                if not backoff.sleep():
+                    what = f"the lock of {name}, which another worker holds"
+                    raise VimError(f"timed out after {seconds:g} s waiting for {what}.", VimFault.TEMPORARY)
             yield
 
 

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import FoundMachine, Machine
+from slipway.vim.machine_by_machine.arguments import Maker
 from slipway.vim.sandbox import labels
 from slipway.vim.sandbox.disks import disk_table
 from slipway.vim.sandbox.engine import Engine, Thing
 from slipway.vim.sandbox.keys import new_key
-from slipway.vim.sandbox.labels import Maker, engine_name
+from slipway.vim.sandbox.labels import engine_name
 from slipway.vim.sandbox.networks import Wire
 from slipway.vim.sandbox.records import PORT, Record
 from slipway.vim.sandbox.seed import ADDRESSES, DISKS, HOST_KEY, Files, archive

@@ -14,9 +14,10 @@ from ipaddress import IPv4Network, ip_address, ip_network
 from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import FoundNetwork, Network
 from slipway.vim.address import checked_cidr
+from slipway.vim.machine_by_machine.arguments import Maker
 from slipway.vim.sandbox import labels
 from slipway.vim.sandbox.engine import Engine, Thing
-from slipway.vim.sandbox.labels import Maker, bridge_name, engine_name
+from slipway.vim.sandbox.labels import bridge_name, engine_name
 
 OUTSIDE = "public"  # the one network that every sandbox has
 OUTSIDE_RANGES = IPv4Network("10.200.0.0/14")
@@ -89,7 +90,7 @@ def ensure_outside(engine: Engine, name: str) -> Wire:
         engine.create_network(own, str(subnet), str(subnet[1]), bridge_name(engine.url, own), text, internal=False)
         there = engine.network(own)
     if there is None:
-        raise VimError(f"There is no network {name} outside.", VimFault.PERMANENT,
+        raise VimError(f"There is no network {name} outside the VNF.", VimFault.PERMANENT,
                        cure=f"use {OUTSIDE}, or make one: podman network create {name}")  # fmt: skip
     guard(wire_of(there).subnet)
     return wire_of(there)
@@ -117,7 +118,7 @@ def _ranges(engine: Engine, network: Network) -> tuple[IPv4Network, IPv4Network]
     if network.cidr is None:
         chosen = _free(CHOSEN_RANGES, 24, used)
         return chosen, chosen
-    wanted = ip_network(checked_cidr(network.cidr))
+    wanted = ip_network(checked_cidr(network.cidr, network.name))
     if not isinstance(wanted, IPv4Network) or not 8 <= wanted.prefixlen <= 29:
         raise VimError(f"Network {network.name}: the sandbox has IPv4 ranges from /8 to /29, not {wanted}.",
                        VimFault.PERMANENT, cure="give it another cidr.")  # fmt: skip

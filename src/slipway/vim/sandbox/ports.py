@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import Machine, Port
 from slipway.vim.address import candidates, fixed, mac_of
+from slipway.vim.machine_by_machine.arguments import Maker
 from slipway.vim.sandbox import labels, records
 from slipway.vim.sandbox.engine import Engine
-from slipway.vim.sandbox.labels import Maker, engine_name
+from slipway.vim.sandbox.labels import engine_name
 from slipway.vim.sandbox.networks import Wire, ensure_outside, wire_of
 from slipway.vim.sandbox.records import PORT, Record
 
@@ -54,7 +55,7 @@ def _wire(engine: Engine, port: Port, machine: Machine) -> Wire:
 def _address(engine: Engine, port: Port, wire: Wire) -> str:
     taken = _taken(engine, wire)
     if port.address is not None:
-        asked = fixed(port.address, str(wire.cidr))
+        asked = fixed(port.address, str(wire.cidr), port.name)
         if asked in taken:
             raise VimError(
                 f"The address {asked} for port {port.name} is taken.", VimFault.PERMANENT, cure="ask for another."

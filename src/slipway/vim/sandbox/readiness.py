@@ -9,9 +9,10 @@ from typing import Protocol, TypeVar
 
 from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import FoundMachine, Machine
-from slipway.vim.sandbox.hands import Hands
+from slipway.vim.sandbox.engine_operations import EngineOperations
 from slipway.vim.sandbox.labels import engine_name
 from slipway.vim.sandbox.machines import status
+from slipway.waiting import Backoff
 
 SECONDS = 120.0
 LONGEST_PAUSE = 0.5
@@ -22,28 +23,30 @@ T = TypeVar("T")
 
 
 class Probe(Protocol):
-    def __call__(self, work: Callable[[Hands], T]) -> Awaitable[T]: ...
+    def __call__(self, work: Callable[[EngineOperations], T]) -> Awaitable[T]: ...
 
 
 async def until_ssh(machine: Machine, probe: Probe) -> None:
     """Wait with growing pauses; say what its last words were when it gives up."""
-    address = await probe(lambda hands: reachable(hands, machine))
-    begun, looked, pause = time.monotonic(), time.monotonic(), 0.02
+    address = await probe(lambda operations: reachable(operations, machine))
+    looked, backoff = time.monotonic(), Backoff(0.02, LONGEST_PAUSE, timeout=SECONDS)
     while not await _greets(address, machine, probe):
         now = time.monotonic()
         if now - looked > LOOK_EVERY:
             looked = now
-            await probe(lambda hands: _still_runs(hands, machine))
-        if now - begun > SECONDS:
-            raise VimError(f"Machine {machine.name} runs, but SSH on {address or 'it'} is silent for {SECONDS:.0f} s.",
-                           VimFault.TEMPORARY, cure=f"slipway sandbox logs {machine.name}")  # fmt: skip
-        await asyncio.sleep(pause)
-        pause = min(pause * 1.5, LONGEST_PAUSE)
+            await probe(lambda operations: _still_runs(operations, machine))
+        if not await backoff.pause():
+            raise VimError(
+                f"timed out after {SECONDS:g} s waiting for SSH of machine {machine.name} on {address or 'it'}, which "
+                "runs.",
+                VimFault.TEMPORARY,
+                cure=f"slipway sandbox logs {machine.name}",
+            )
 
 
-def reachable(hands: Hands, machine: Machine | FoundMachine) -> str | None:
+def reachable(operations: EngineOperations, machine: Machine | FoundMachine) -> str | None:
     """An address of the machine that this host has a way to."""
-    for wire, address in hands.ways(machine):
+    for wire, address in operations.ways(machine):
         if not wire.isolated:
             return address
     return None
@@ -51,7 +54,9 @@ def reachable(hands: Hands, machine: Machine | FoundMachine) -> str | None:
 
 async def _greets(address: str | None, machine: Machine, probe: Probe) -> bool:
     if address is None:
-        return await probe(lambda hands: hands.engine.execute(engine_name("machine", machine.id), FROM_INSIDE)[0] == 0)
+        return await probe(
+            lambda operations: operations.engine.execute(engine_name("machine", machine.id), FROM_INSIDE)[0] == 0
+        )
     try:
         async with asyncio.timeout(2.0):
             reader, writer = await asyncio.open_connection(address, 22)
@@ -63,11 +68,11 @@ async def _greets(address: str | None, machine: Machine, probe: Probe) -> bool:
         return False
 
 
-def _still_runs(hands: Hands, machine: Machine) -> None:
+def _still_runs(operations: EngineOperations, machine: Machine) -> None:
     name = engine_name("machine", machine.id)
-    container = hands.engine.container(name)
+    container = operations.engine.container(name)
     if container is None or status(container) != "running":
         state = "is gone" if container is None else f"ended with {container['State'].get('ExitCode')}"
-        said = "" if container is None else hands.engine.logs(name, 5).strip()
+        said = "" if container is None else operations.engine.logs(name, 5).strip()
         raise VimError(f"Machine {machine.name} {state} while it started. {said}".strip(), VimFault.TEMPORARY,
                        cure="slipway sandbox check (few inotify instances are a usual cause)")  # fmt: skip

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from slipway.model.errors import VimError, VimFault
-from slipway.model.machine import FoundPort, FoundVolume
+from slipway.model.machine import Address, FoundPort, FoundVolume
+from slipway.vim.machine_by_machine.arguments import Maker
 from slipway.vim.sandbox import labels
 from slipway.vim.sandbox.engine import Engine
-from slipway.vim.sandbox.labels import Maker, engine_name
+from slipway.vim.sandbox.labels import engine_name
 
 PORT, VOLUME = "port", "volume"
 
@@ -60,7 +61,7 @@ class Record:
             id=self.id,
             name=self.name,
             resource_id=self.engine_name,
-            address=self.labels[labels.ADDRESS],
+            addresses=(Address(ip=self.labels[labels.ADDRESS]),),
             mac=self.labels[labels.MAC],
             network=self.labels.get(labels.PLACE) or None,
         )

@@ -44,7 +44,7 @@ def login_files(access: Access, own_key: str, boot_data: str | None) -> dict[str
     files = {KEYS: "".join(f"{key}\n" for key in keys).encode()}
     if password is not None:
         if not isinstance(password, str) or any(sign in password for sign in "\n\r\0"):
-            raise _refused("password is no text of one line")
+            raise _refused("password must be one line of text")
         files[PASSWORDS] = f"{USER}:{password}\n".encode()
     if boot_data is not None and boot_data.startswith("#!"):
         files[USER_DATA] = boot_data.encode()
@@ -66,11 +66,11 @@ def _cloud_config(boot_data: str | None) -> dict[str, Any]:
     try:
         found = yaml.safe_load(boot_data)
     except yaml.YAMLError:
-        raise _refused("it is no YAML") from None
+        raise _refused("it is not YAML") from None
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise _refused("it is no mapping")
+        raise _refused("it is not a mapping")
     if unknown := sorted(str(key) for key in found.keys() - KNOWN):
         raise _refused(f"it has {', '.join(unknown)}, and a sandbox knows {', '.join(sorted(KNOWN))}")
     return found
@@ -79,14 +79,14 @@ def _cloud_config(boot_data: str | None) -> dict[str, Any]:
 def _texts(config: dict[str, Any], key: str) -> list[str]:
     value = config.get(key, [])
     if not isinstance(value, list) or not all(isinstance(one, str) and "\n" not in one for one in value):
-        raise _refused(f"{key} is no list of lines")
+        raise _refused(f"{key} must be a list of lines")
     return value
 
 
 def _script(commands: Any) -> bytes:
     """runcmd: a text is a line of shell, a list is a command with its arguments."""
     if not isinstance(commands, list):
-        raise _refused("runcmd is no list")
+        raise _refused("runcmd is not a list")
     lines = ["#!/bin/sh"]
     for command in commands:
         if isinstance(command, list):

@@ -2,7 +2,7 @@
 
 systemd in a machine needs a writable cgroup2 tree. On a machine that is cgroup2 throughout, that is what there is. On a
 hybrid one the service runs in a mount and a cgroup namespace of its own, whose /sys/fs/cgroup is one cgroup2 subtree:
-no v1 controller moves, and nobody else's processes do either (the service moves all processes of the cgroup it finds
+no v1 controller moves, and no other processes do either (the service moves all processes of the cgroup it finds
 itself in, when that is a root). Files hold the namespaces, because the machines' mounts live in them.
 """
 
@@ -14,13 +14,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from slipway.model.errors import VimError, VimFault
 from slipway.vim.sandbox.locks import Locks
-from slipway.vim.sandbox.places import Places
+from slipway.vim.sandbox.paths import SandboxPaths
+from slipway.waiting import Backoff
 
 UNIFIED = Path("/sys/fs/cgroup/unified")
 START_SECONDS = 20.0
@@ -29,16 +29,16 @@ INSTALL = "apt-get install --no-install-recommends podman runc netavark aardvark
 
 
 class Service:
-    def __init__(self, places: Places) -> None:
-        self._places = places
-        self._run = places.runtime
+    def __init__(self, paths: SandboxPaths) -> None:
+        self._paths = paths
+        self._run = paths.runtime
         self._namespaces = self._run / "ns"
-        self._cgroup = UNIFIED / f"slipway-{places.tag}"
+        self._cgroup = UNIFIED / f"slipway-{paths.tag}"
         self._locks = Locks(self._run / "locks")
 
     @property
     def url(self) -> str:
-        return f"unix://{self._places.socket}"
+        return f"unix://{self._paths.socket}"
 
     def process(self) -> int | None:
         """The running service's process id."""
@@ -47,11 +47,11 @@ class Service:
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
         except (OSError, ValueError):
             return None
-        return pid if str(self._places.socket).encode() in command else None
+        return pid if str(self._paths.socket).encode() in command else None
 
     def start(self) -> None:
         """Once, whoever asks."""
-        if self.process() and self._places.socket.exists():
+        if self.process() and self._paths.socket.exists():
             return
         if os.geteuid() != 0:
             raise VimError("There is no container engine, and only root can start one.", VimFault.PERMANENT,
@@ -59,11 +59,11 @@ class Service:
         if shutil.which("podman") is None:
             raise VimError("There is no container engine on this machine.", VimFault.PERMANENT, cure=INSTALL)
         with self._locks.hold("engine"):
-            if self.process() and self._places.socket.exists():
+            if self.process() and self._paths.socket.exists():
                 return
             self._write_configuration()
             self._make_namespaces()
-            self._places.socket.unlink(missing_ok=True)
+            self._paths.socket.unlink(missing_ok=True)
             self._spawn()
 
     def stop(self) -> None:
@@ -72,7 +72,7 @@ class Service:
             if pid := self.process():
                 os.kill(pid, signal.SIGTERM)
                 _wait_until(lambda: self.process() is None, START_SECONDS)
-            self._places.socket.unlink(missing_ok=True)
+            self._paths.socket.unlink(missing_ok=True)
             (self._run / "engine.pid").unlink(missing_ok=True)
             self._remove_namespaces()
 
@@ -82,9 +82,9 @@ class Service:
             "HOME": str(Path.home()),
             "CONTAINERS_CONF": str(self._run / "containers.conf"),
             "CONTAINERS_STORAGE_CONF": str(self._run / "storage.conf"),
-            "TMPDIR": str(self._places.scratch),
+            "TMPDIR": str(self._paths.scratch),
         }
-        self._places.scratch.mkdir(parents=True, exist_ok=True)
+        self._paths.scratch.mkdir(parents=True, exist_ok=True)
         script = (
             'echo $$ >"$1/engine.pid"; exec podman --log-level=error system service --time=0 "unix://$1/engine.sock"'
         )
@@ -100,7 +100,7 @@ class Service:
                 cwd="/",
             )
         _wait_until(lambda: self._listens() or started.poll() is not None, START_SECONDS)
-        started.returncode = started.poll() or 0  # it outlives us; nobody is to warn that it does
+        started.returncode = started.poll() or 0  # it outlives us; so no ResourceWarning
         if not self._listens():
             said = log.read_text(errors="replace").strip()[-500:]
             raise VimError(f"Podman's service did not start: {said}", VimFault.PERMANENT, cure="slipway sandbox check")
@@ -108,7 +108,7 @@ class Service:
     def _listens(self) -> bool:
         with socket.socket(socket.AF_UNIX) as trial:
             trial.settimeout(1.0)
-            return trial.connect_ex(str(self._places.socket)) == 0
+            return trial.connect_ex(str(self._paths.socket)) == 0
 
     def _inside(self) -> list[str]:
         """Words in front of a command that put it where the engine lives."""
@@ -141,7 +141,7 @@ class Service:
             while _is_mounted(path):
                 _must("umount", str(path))
         if self._cgroup.is_dir():
-            # Podman leaves a watcher of every command it ran in a machine. They and nobody else are in here.
+            # Podman leaves a watcher of every command it ran in a machine. Only they are in here.
             (self._cgroup / "cgroup.kill").write_text("1")
             _wait_until(lambda: "populated 0" in (self._cgroup / "cgroup.events").read_text(), START_SECONDS)
             for directory, _, _ in os.walk(self._cgroup, topdown=False):
@@ -151,8 +151,8 @@ class Service:
         """Podman's own defaults ask for rights that a machine in a machine lacks; this asks for what we have."""
         self._run.mkdir(parents=True, exist_ok=True)
         self._run.chmod(0o700)
-        storage = self._places.directory / "storage"
-        networks = self._places.directory / "networks"
+        storage = self._paths.directory / "storage"
+        networks = self._paths.directory / "networks"
         for directory in (storage, networks):
             directory.mkdir(parents=True, exist_ok=True)
         (self._run / "storage.conf").write_text(
@@ -194,13 +194,10 @@ def _must(*command: str) -> None:
 
 
 def _wait_until(condition: Callable[[], object], seconds: float) -> bool:
-    deadline, pause = time.monotonic() + seconds, 0.01
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.2)
-    return True
+    backoff = Backoff(0.01, 0.2, timeout=seconds)
+    while not (found := condition()) and backoff.sleep():
+        pass
+    return bool(found)
 
 
 def _is_mounted(path: Path) -> bool:

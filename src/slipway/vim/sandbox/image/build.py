@@ -30,7 +30,7 @@ def build_image(recipe: Recipe, target: Path, say: Say, payload: Path | None = N
     part.rename(target)
     for old in target.parent.glob(f"{recipe.kind}-*.tar"):
         if old != target:
-            old.unlink(missing_ok=True)  # made in another way; nobody would find it again
+            old.unlink(missing_ok=True)  # made in another way, so it would never be found again
 
 
 def mmdebstrap(words: list[str], target: Path, say: Say) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slipway.vim.sandbox.image.kubernetes import programs
-from slipway.vim.sandbox.image.kubernetes.oci import Image, Layer, Link, layer, layer_of
+from slipway.vim.sandbox.image.kubernetes.oci import Image, Layer, SymbolicLink, layer, layer_of
+from slipway.vim.sandbox.image.kubernetes.program_cache import ProgramCache
 from slipway.vim.sandbox.image.kubernetes.programs import HYPERKUBE, SERVERS
 from slipway.vim.sandbox.image.kubernetes.versions import FLANNEL, REPOSITORY, TOOLS, Release
-from slipway.vim.sandbox.image.kubernetes.workshop import Workshop
 
 BIN = "usr/local/bin"
 
@@ -17,9 +17,9 @@ BIN = "usr/local/bin"
 class Images:
     """The images of some releases. Layers are written to `work`, each once, when they are wanted."""
 
-    def __init__(self, releases: Sequence[Release], workshop: Workshop, tools: Path, work: Path) -> None:
-        self._releases, self._workshop, self._work = releases, workshop, work
-        self._built = workshop.built
+    def __init__(self, releases: Sequence[Release], program_cache: ProgramCache, tools: Path, work: Path) -> None:
+        self._releases, self._program_cache, self._work = releases, program_cache, work
+        self._built = program_cache.built
         self._tools = layer(tools, work / "tools.zst")
         self._layers: dict[str, Layer] = {}
 
@@ -57,10 +57,12 @@ class Images:
 
     def _server(self, release: Release, name: str) -> Layer:
         """One layer for all servers of a release if they are one program, so that a node has it once."""
-        kubernetes = self._workshop.kubernetes(release)
+        kubernetes = self._program_cache.kubernetes(release)
         if kubernetes.one_server is None:
             return self._layer(f"{name}-{release.version}", {f"{BIN}/{name}": kubernetes.files[name]})
-        links: dict[str, Path | Link | None] = {f"{BIN}/{server}": Link(HYPERKUBE) for server in SERVERS}
+        links: dict[str, Path | SymbolicLink | None] = {
+            f"{BIN}/{server}": SymbolicLink(HYPERKUBE) for server in SERVERS
+        }
         return self._layer(f"servers-{release.version}", {f"{BIN}/{HYPERKUBE}": kubernetes.one_server, **links})
 
     def _etcd(self, version: str) -> Image:
@@ -78,7 +80,7 @@ class Images:
         program = self._layer("pause", {"pause": self._built(programs.pause())})
         return Image(f"{REPOSITORY}/pause:{tag}", [program], {"Entrypoint": ["/pause"], "User": "65535:65535"})
 
-    def _layer(self, name: str, entries: Mapping[str, Path | Link | None]) -> Layer:
+    def _layer(self, name: str, entries: Mapping[str, Path | SymbolicLink | None]) -> Layer:
         if name not in self._layers:
             self._layers[name] = layer_of(self._work / f"{name}.zst", entries)
         return self._layers[name]

@@ -49,7 +49,7 @@ class Image:
 
 
 @dataclass(frozen=True)
-class Link:
+class SymbolicLink:
     """A symbolic link, where a file might be."""
 
     target: str
@@ -78,7 +78,7 @@ def _file_digest(file: Path) -> str:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def layer_of(target: Path, entries: Mapping[str, Path | Link | None]) -> Layer:
+def layer_of(target: Path, entries: Mapping[str, Path | SymbolicLink | None]) -> Layer:
     """One made of programs, links and empty directories (None). It belongs to root, and has no times."""
     tar_file = target.with_suffix(".tar")
     with tarfile.open(tar_file, "w", format=tarfile.PAX_FORMAT) as tar:
@@ -92,7 +92,7 @@ def layer_of(target: Path, entries: Mapping[str, Path | Link | None]) -> Layer:
                 continue
             entry = tarfile.TarInfo(path)
             entry.mode = 0o755
-            if isinstance(source, Link):
+            if isinstance(source, SymbolicLink):
                 entry.type, entry.linkname = tarfile.SYMTYPE, source.target
                 tar.addfile(entry)
                 continue

@@ -1,0 +1,1 @@
+"""Running clusters outside of any operation: health, kubeconfig, renewal of tokens."""

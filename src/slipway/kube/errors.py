@@ -1,0 +1,167 @@
+"""Errors of a Kubernetes API, for a person: what was asked, what came back, what to do."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from slipway.model.errors import StepError
+from slipway.outgoing.responses import server_message
+
+MOST = 600  # characters of what a server says
+_SHORTEST_SECRET = 4  # a shorter one would blank out half of any text
+
+# An API server that has just started knows no roles yet, and refuses even the administrator whom kubeadm made.
+_NO_ROLES_YET = 'User "kubernetes-admin" cannot '
+
+BUDGET = "DisruptionBudget"
+TERMINATING = "NamespaceTerminating"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One of the reasons in a Status: `reason` for programs, `message` for people."""
+
+    reason: str
+    message: str
+
+
+class KubeError(StepError):
+    """`status` is None when there was no answer. `reason` and `causes` are those of the Status that came back."""
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        status: int | None = None,
+        reason: str = "",
+        causes: tuple[Cause, ...] = (),
+        temporary: bool = False,
+        cure: str | None = None,
+    ) -> None:
+        super().__init__(detail, temporary=temporary, cure=cure)
+        self.status, self.reason, self.causes = status, reason, causes
+
+    def cause(self, reason: str) -> Cause | None:
+        return next((cause for cause in self.causes if cause.reason == reason), None)
+
+
+class _Cause(msgspec.Struct):
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class _Details(msgspec.Struct):
+    causes: list[_Cause] | None = None
+
+
+class _Status(msgspec.Struct):
+    message: str = ""
+    reason: str = ""
+    details: _Details | None = None
+
+
+def refused(asked: str, status: int, body: bytes, secrets: Iterable[str] = ()) -> KubeError:
+    """From an answer other than 2xx. `asked` names verb, path and server."""
+    said = _status(body)
+    hidden = list(secrets)
+    causes = said.details.causes if said.details and said.details.causes else []
+    message = short(said.message or body.decode(errors="replace"), hidden) or "no reason given"
+    return KubeError(
+        f"{asked} was answered with {status}{f' {short(said.reason)}' if said.reason else ''}: {message}.",
+        status=status,
+        reason=said.reason,
+        causes=tuple(Cause(short(cause.reason), short(cause.message, hidden)) for cause in causes[:10]),
+        temporary=status == 429 or status >= 500 or (status == 403 and _NO_ROLES_YET in said.message),
+        cure=_cure(status, said.reason),
+    )
+
+
+def unreachable(asked: str, error: BaseException) -> KubeError:
+    """No connection, or one that broke. A certificate that does not fit will not fit the next time either."""
+    if isinstance(certificate := _root(error, ssl.SSLCertVerificationError), ssl.SSLCertVerificationError):
+        return KubeError(
+            f"{asked}: the server's certificate was not accepted: {short(certificate.verify_message)}.",
+            cure="give this cluster's CA (/etc/kubernetes/pki/ca.crt), and a server name that is in its certificate.",
+        )
+    return KubeError(f"{asked}: {short(str(error)) or type(error).__name__}.", temporary=True)
+
+
+def too_slow(asked: str, limit: float) -> KubeError:
+    return KubeError(f"{asked} was not answered within {limit:g} s.", temporary=True)
+
+
+def too_large(asked: str, most: str) -> KubeError:
+    return KubeError(f"{asked}: the answer is larger than {most}.", cure="ask for less, by a selector.")
+
+
+def packed(asked: str) -> KubeError:
+    """Unpacked, it could be of any size."""
+    return KubeError(f"{asked}: the answer is compressed, which was not asked for.", cure="let it answer as asked.")
+
+
+def not_kubernetes(asked: str, body: bytes) -> KubeError:
+    return KubeError(
+        f"{asked}: the answer is not a Kubernetes object: {short(body[:MOST].decode(errors='replace'))}",
+        cure="give the address of the API server itself.",
+    )
+
+
+def unknown_kind(api_version: str, kind: str, server: str) -> KubeError:
+    return KubeError(
+        f"{server} knows no {short(kind)} in {short(api_version)}.",
+        status=404,
+        reason="NotFound",
+        cure="correct apiVersion and kind, or install the CustomResourceDefinition first.",
+    )
+
+
+def short(text: str, secrets: Iterable[str] = ()) -> str:
+    """A server's message on one line, bounded; secrets in it are masked."""
+    return server_message(text, (one for one in secrets if len(one) >= _SHORTEST_SECRET), most=MOST)
+
+
+def secrets_of(body: Any) -> list[str]:
+    """What a Secret holds: a server that refuses one may repeat it."""
+    if not isinstance(body, dict) or body.get("kind") != "Secret":
+        return []
+    parts = [body.get(name) for name in ("data", "stringData")]
+    return [value for part in parts if isinstance(part, dict) for value in part.values() if isinstance(value, str)]
+
+
+def _status(body: bytes) -> _Status:
+    """Not every answer is a Status: proxies and the API server's own filters answer with plain text."""
+    try:
+        return msgspec.json.decode(body, type=_Status)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _Status()
+
+
+def _cure(status: int, reason: str) -> str | None:
+    if status == 409:
+        return (
+            "remove the one that is there, or give another name."
+            if reason == "AlreadyExists"
+            else "it was changed in the meantime: try again."
+        )
+    return {
+        401: "give credentials that this cluster knows; a token may have expired.",
+        403: "let a role binding allow it to the user that is named.",
+        404: "correct the name, or make it first.",
+        422: "correct the field that is named.",
+    }.get(status)
+
+
+def _root(error: BaseException, kind: type[BaseException]) -> BaseException | None:
+    """The error behind an error, at most ten levels deep."""
+    found: BaseException | None = error
+    for _ in range(10):
+        if found is None or isinstance(found, kind):
+            break
+        found = found.__cause__ or found.__context__
+    return found

@@ -1,0 +1,74 @@
+"""What is special to each kind of operation: each one's file (instantiate.py, scale.py, ...) ends with its Rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+from sqlalchemy import Connection
+
+from slipway.model.descriptor import Descriptor
+from slipway.model.errors import Conflict
+from slipway.model.instance import Instance, InstantiationState, VimConnectionInfo, VnfInstance
+from slipway.model.operation import OperationType
+from slipway.model.situation import Situation
+from slipway.model.target import Change
+
+
+def nothing_to_check(*_: object) -> None:
+    pass
+
+
+def same_parameters(instance: Instance, request: Any) -> dict[str, Any]:
+    return instance.parameters
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationRules:
+    """The functions are pure, but for those that are given a database connection. `Any` is the request's own type."""
+
+    operation: OperationType
+    request: type[Any]
+    hook: str  # begins the names of its hooks in the VNFD
+
+    # Before it is accepted: RequestError for what can be known to fail.
+    check: Callable[[Situation, Any], None]
+    check_stored: Callable[[Connection, Instance, Any], None] = nothing_to_check  # where that needs the database
+    check_vim: Callable[[VnfInstance, VimConnectionInfo, Any], None] = nothing_to_check  # what does not fit its VIM
+
+    # What it works on.
+    choose_vim: Callable[[Connection, Instance, Any], VimConnectionInfo] | None = None  # None: the one it is on
+    on_any_vim: bool = False  # also on one described in a former request that would have to be registered today
+    vim_name: Callable[[Any], str | None] = lambda request: None  # under which a cluster will be registered
+    vnfd_id: Callable[[Any], str | None] = lambda request: None  # of another package that the VNF has from now on
+    flavour_id: Callable[[Any], str | None] = lambda request: None  # None: that of the instance
+
+    # What it makes of the instance, before a grant says where. None: no VIM is touched and no NFVO is asked.
+    change: Callable[[Situation, Any], Change] | None = None
+    grant_attributes: Callable[[Situation, Any], dict[str, Any]] = lambda situation, request: {}  # of its GrantRequest
+
+    # After success.
+    complete: Callable[[Situation, Any], VnfInstance]  # before the outcomes of the steps are added (record.py)
+    parameters: Callable[[Instance, Any], dict[str, Any]] = same_parameters  # that later operations need
+    # Attributes of the operation that say what it changed, beside its resources.
+    report: Callable[[VnfInstance, VnfInstance, Any], dict[str, Any]] = lambda before, after, request: {}
+    completes_partly: bool = False  # a failure that left something is recorded, too, so that it can be terminated
+
+
+def made_from(vnf: VnfInstance, descriptor: Descriptor) -> VnfInstance:
+    """The same VNF, of another package from now on."""
+    return replace(
+        vnf,
+        vnfd_id=descriptor.vnfd_id,
+        vnf_provider=descriptor.provider,
+        vnf_product_name=descriptor.product_name,
+        vnf_software_version=descriptor.software_version,
+        vnfd_version=descriptor.vnfd_version,
+    )
+
+
+def must_be_instantiated(vnf: VnfInstance) -> None:
+    if vnf.instantiation_state is not InstantiationState.INSTANTIATED:
+        raise Conflict(f"VNF instance {vnf.id} is not instantiated; instantiate it first.")

@@ -1,0 +1,5 @@
+"""Loggers, as OpenStack's modules get them. What they write goes to stderr."""
+
+from logging import getLogger
+
+__all__ = ["getLogger"]

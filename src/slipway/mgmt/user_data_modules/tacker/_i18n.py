@@ -1,0 +1,5 @@
+"""Messages are not translated here."""
+
+
+def _(message: str) -> str:
+    return message

@@ -1,0 +1,1 @@
+USER_DATA_TIMEOUT = 60  # seconds

@@ -1,0 +1,1 @@
+"""VNF packages: uploaded or downloaded, checked, enabled, disabled, deleted."""

@@ -1,1 +1,0 @@
-"""Requests to addresses that somebody gave us: one guard for all of them."""

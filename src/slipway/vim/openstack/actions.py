@@ -1,0 +1,361 @@
+"""The step of this driver: a stack becomes what its arguments say, however far it is.
+
+Look: Heat keeps, in a tag, the digest of what a stack was last told to be. If that is what is wanted, the stack is
+complete and the servers that were to go are gone, there is nothing to do. Whatever is in progress is waited for first:
+it may well be this step's own work, from before a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from slipway.model.action import Action, StepContext, VimConnection
+from slipway.model.errors import VimError, VimFault
+from slipway.model.machine import Found, Outcome
+from slipway.model.secrets import find_references, reference, restore_references, secret_texts
+from slipway.model.user_data import stack_data, stack_left_by
+from slipway.outgoing.responses import server_message
+from slipway.vim.openstack import heat
+from slipway.vim.openstack.answers import ShownServer
+from slipway.vim.openstack.base_hot import rendered
+from slipway.vim.openstack.cloud import NOVA, Cloud, for_each
+from slipway.vim.openstack.failure import stack_failure
+from slipway.vim.openstack.heat import ATTACHMENT, PORT, SERVER, VOLUME, Stack, StackResource
+from slipway.vim.openstack.stack_change import CHANGE_STACK, STEP_TIMEOUT, ChangeStack, StackMember, digest_of
+from slipway.vim.openstack.stack_spec import StackSpec
+from slipway.vim.openstack.stack_state import (
+    StackState,
+    as_object,
+    found,
+    look_at,
+    machine_of,
+    servers_of,
+    surplus,
+    unheld_ports,
+)
+from slipway.vim.openstack.user_data_stack import (
+    NOTE_STACK,
+    NoteStack,
+    StackBody,
+    stack_body,
+    with_answer,
+    with_hidden,
+)
+from slipway.waiting import Backoff
+
+NOTE_TIMEOUT = 300.0  # seconds
+SERVER_GONE_TIMEOUT = 120.0  # seconds for Nova to remove a server
+REASON = "to be made anew, says Slipway"
+
+
+class StackActions:
+    def __init__(self, cloud: Callable[[VimConnection], Cloud]) -> None:
+        self._cloud = cloud
+        self.all: tuple[Action[Any], ...] = (
+            Action(CHANGE_STACK, ChangeStack, self._change, self._go_back, timeout=STEP_TIMEOUT),
+            Action(NOTE_STACK, NoteStack, self._note, timeout=NOTE_TIMEOUT),
+        )
+
+    async def _note(self, args: NoteStack, ctx: StepContext) -> Outcome:
+        there = await stack_body(self._cloud(await ctx.connection()), heat.stack_name(ctx.instance_id))
+        if there is None:
+            return Outcome(data=stack_data({}, ()))
+        clear = await ctx.decrypt_secrets(list(args.secrets))
+        kept = restore_references(msgspec.to_builtins(there), zip(args.secrets, clear, strict=True))
+        return Outcome(data=stack_data(kept, clear))
+
+    async def _change(self, args: ChangeStack, ctx: StepContext) -> Outcome:
+        may_create = args.before is None or args.recreated is not None
+        secrets = await _secrets(args, ctx)
+        return await self._make(
+            args,
+            ctx,
+            lambda after: _body(after, args, ctx),
+            lambda _: set(args.renewed),
+            secrets,
+            may_create=may_create,
+        )
+
+    async def _go_back(self, args: ChangeStack, ctx: StepContext) -> Outcome:
+        secrets = await _secrets(args, ctx)
+        return await self._make(
+            args.back(),
+            ctx,
+            lambda before: _body_before(before, args, ctx),
+            lambda there: servers_put_there(there, args),
+            secrets,
+        )
+
+    async def _make(
+        self,
+        args: ChangeStack,
+        ctx: StepContext,
+        body: Callable[[StackSpec], Awaitable[StackBody]],
+        renewed_in: Callable[[StackState], set[str]],
+        secrets: Sequence[str],
+        *,
+        may_create: bool = False,
+    ) -> Outcome:
+        cloud, name = self._cloud(await ctx.connection()), heat.stack_name(ctx.instance_id)
+        secrets = [*secrets, *cloud.secrets]
+        if args.after is None:
+            await _remove(cloud, name, args)
+            return Outcome(removed=args.ids)
+        stack = await _settled(cloud, name)
+        if stack and (stack.id == args.recreated or (may_create and stack.status == "DELETE_FAILED")):
+            await _delete(cloud, stack, args)
+            stack = None
+        if stack is None:
+            if not may_create:
+                raise _vanished(name)
+            told = msgspec.to_builtins(await body(args.after))
+            await heat.create(cloud, name, told, digest_of(args.after), secrets)
+        elif stack.status == "DELETE_FAILED":
+            raise _half_deleted(stack)
+        else:
+            state = await look_at(cloud, stack)
+            renewed = renewed_in(state)
+            marks = _marks(state, args, renewed)
+            if not marks and stack.complete and stack.digest == digest_of(args.after):
+                return await _outcome(cloud, state, args)
+            await _shut_down(cloud, args.stopped, args.grace_seconds)
+            await for_each(marks, lambda one: heat.mark_unhealthy(cloud, one, args.reason or REASON))
+            gone = await _free_volumes(cloud, state, renewed)
+            told = msgspec.to_builtins(await body(args.after))
+            try:
+                await heat.update(cloud, stack, told, digest_of(args.after), secrets)
+            except VimError as refusal:
+                if refusal.fault is VimFault.PERMANENT:  # nothing was begun, so nothing is to be made anew by others
+                    whole = [one for one in marks if one.id not in gone]
+                    await for_each(whole, lambda one: heat.mark_healthy(cloud, one))
+                raise
+        return await _outcome(cloud, await _completed(cloud, name, args, secrets), args)
+
+
+async def _settled(
+    cloud: Cloud, name: str, busy: Callable[[Stack], bool] = lambda stack: stack.in_progress
+) -> Stack | None:
+    """The stack once nothing is in progress; None when there is none."""
+    # A pause is half a second and 3 % of what has passed: Heat's work is seen to have ended about that late.
+    backoff = Backoff(0.5, 10.0, factor=1.03, timeout=STEP_TIMEOUT)
+    while (stack := await heat.find_stack(cloud, name)) and busy(stack):
+        if not await backoff.pause():
+            raise VimError(
+                f"Stack {name} is still {stack.status} after {STEP_TIMEOUT:g} s.",
+                VimFault.TEMPORARY,
+                cure="see why Heat does not end it.",
+            )
+    return stack
+
+
+async def _secrets(args: ChangeStack, ctx: StepContext) -> list[str]:
+    """What Heat is told and no error may say."""
+    said = [await stack_left_by(step, ctx) for step in args.user_data or ()]
+    documents = [args.after, args.before, *said]
+    hidden = dict.fromkeys(find_references(msgspec.to_builtins(documents)))
+    clear = await ctx.decrypt_secrets([reference(one) for one in hidden])
+    return list(secret_texts(clear))
+
+
+async def _completed(cloud: Cloud, name: str, args: ChangeStack, secrets: Sequence[str]) -> StackState:
+    stack = await _settled(cloud, name)
+    if stack is None:
+        raise _vanished(name)
+    if not stack.complete:
+        raise stack_failure(stack, await heat.resources_of(cloud, stack), _vnfcs(args), secrets)
+    if args.after is None or stack.digest != digest_of(args.after):
+        raise VimError(
+            f"Stack {name} is {stack.status}, but not as it was told: somebody else changed it meanwhile.",
+            VimFault.TEMPORARY,
+            cure="see that nobody else changes the stacks of VNFs; then retry, which tells Heat again.",
+        )
+    return await look_at(cloud, stack)
+
+
+async def _remove(cloud: Cloud, name: str, args: ChangeStack) -> None:
+    """Heat deletes also what it is still making or changing: only a deletion under way is waited for."""
+    if stack := await _settled(cloud, name, lambda stack: stack.status == "DELETE_IN_PROGRESS"):
+        await _delete(cloud, stack, args)
+
+
+async def _delete(cloud: Cloud, stack: Stack, args: ChangeStack) -> None:
+    await _shut_down(cloud, args.stopped, args.grace_seconds)
+    await heat.delete(cloud, stack)
+    left = await _settled(cloud, stack.name)
+    if left is not None and left.id == stack.id:
+        raise stack_failure(left, await heat.resources_of(cloud, left), _vnfcs(args), cloud.secrets)
+
+
+def _vanished(name: str) -> VimError:
+    return VimError(
+        f"There is no stack {name}: somebody else deleted it.",
+        VimFault.PERMANENT,
+        cure="heal the whole VNF with additionalParams all=true, which makes the stack again, or terminate it.",
+    )
+
+
+def _half_deleted(stack: Stack) -> VimError:
+    reason = server_message(stack.reason) or "no reason given"
+    return VimError(
+        f"Stack {stack.name} is DELETE_FAILED: somebody else began to delete it ({reason}).",
+        VimFault.PERMANENT,
+        cure="heal the whole VNF with additionalParams all=true, which makes the stack again, or terminate it.",
+    )
+
+
+async def _body(after: StackSpec, args: ChangeStack, ctx: StepContext) -> StackBody:
+    """What Heat is to be told, by Slipway itself and by the package's user data."""
+    planned = await _planned(after, ctx)
+    if args.user_data is None:
+        return planned
+    noted, answered = args.user_data
+    answer = await ctx.decrypt_secrets(await _left(ctx, answered))
+    before = await _planned(args.before, ctx) if args.before else None
+    return with_answer(answer, planned, await _noted(noted, ctx), before)
+
+
+async def _body_before(before: StackSpec, args: ChangeStack, ctx: StepContext) -> StackBody:
+    """What Heat was told before, with the addresses that ports had."""
+    body = await _planned(before, ctx)
+    if args.user_data and (noted := await _noted(args.user_data[0], ctx)):
+        return with_hidden(noted, body)
+    for port, addresses in args.pinned.items():
+        body.template["resources"][port]["properties"]["fixed_ips"] = [{"ip_address": ip} for ip in addresses]
+    return body
+
+
+async def _planned(spec: StackSpec, ctx: StepContext) -> StackBody:
+    contents = {one.path: await ctx.package_file(spec.vnfd_id or "", one.path, one.digest) for one in spec.files}
+    template, files = rendered(spec, contents)
+    return StackBody(template=template, files=files, parameters=await ctx.decrypt_secrets(spec.parameters))
+
+
+async def _noted(step: str, ctx: StepContext) -> StackBody | None:
+    there = await ctx.decrypt_secrets(await _left(ctx, step))
+    return msgspec.convert(there, StackBody) if there else None
+
+
+async def _left(ctx: StepContext, step: str) -> dict[str, Any]:
+    left = await stack_left_by(step, ctx)
+    if left is None:
+        raise VimError(f"Step {step!r} left nothing about the stack.", VimFault.PERMANENT, cure="retry, or roll back.")
+    return left
+
+
+def servers_put_there(state: StackState, args: ChangeStack) -> set[str]:
+    """Servers that the step put in the place of others; and those that it only marked, before it ended."""
+    marked = {one.id for one in state.of_type(SERVER) if one.failed and one.id in args.renewed}
+    if args.after is None or args.before is None or state.stack.digest != digest_of(args.after):
+        return marked
+    if args.before == args.after:
+        return marked  # the same servers as before
+    places = {one.name for one in args.former if one.server in args.renewed}
+    now = servers_of(state, args.members)
+    return marked | {now[one.id].id for one in args.members if one.name in places and one.id in now}
+
+
+def _marks(state: StackState, args: ChangeStack, renewed: Collection[str]) -> list[StackResource]:
+    """What the next update must make anew, or take away: of those servers that are still there.
+
+    Of a group it is the member in the group's own stack that leaves. Marking the server in it would heal that server,
+    and let another member go.
+    """
+    by_path = {one.path: one for one in state.resources}
+    leaving = {*args.leaving, *surplus(state, args.members)}
+    marks: list[StackResource] = []
+    held = set[str]()
+    for server in state.of_type(SERVER):
+        if server.id in leaving:
+            marks.append(by_path[server.path[:2]])
+        elif server.id in renewed:
+            marks.append(server)
+            if args.everything:
+                held |= {one.id for one in state.ports_on(server.id)}
+                held |= {one.id for one in state.volumes_on(server.id)}
+    return marks + [one for one in (*state.of_type(PORT), *state.of_type(VOLUME)) if one.id in held]
+
+
+async def _free_volumes(cloud: Cloud, state: StackState, renewed: Collection[str]) -> set[str]:
+    """A server that booted with a volume is removed before it is made anew: else the volume is in use meanwhile.
+
+    Volumes with an attachment of their own move along without that. Answers the servers that are gone then.
+    """
+    moving = {one.id for one in state.of_type(ATTACHMENT)}
+    booted = {id_ for id_ in renewed if any(volume.id not in moving for volume in state.volumes_on(id_))}
+    for server in sorted(booted):
+        await cloud.remove(NOVA, f"/servers/{server}")
+        backoff = Backoff(0.5, 5.0, timeout=SERVER_GONE_TIMEOUT)
+        while await cloud.find(NOVA, f"/servers/{server}", ShownServer):
+            if not await backoff.pause():
+                raise VimError(
+                    f"Server {server} is still there {SERVER_GONE_TIMEOUT:g} s after its removal.",
+                    VimFault.TEMPORARY,
+                )
+    return booted | {id_ for id_ in renewed if id_ not in state.servers}
+
+
+async def _shut_down(cloud: Cloud, servers: Iterable[str], grace_seconds: int) -> None:
+    """Those that run get so long to stop in order; what does not is taken away all the same."""
+    if not grace_seconds:
+        return
+    running = {id_ for id_ in servers if await _is_active(cloud, id_)}
+    await for_each(running, lambda id_: _stop(cloud, id_))
+    backoff = Backoff(0.5, 5.0, timeout=grace_seconds)
+    while running:
+        running = {id_ for id_ in running if await _is_active(cloud, id_)}
+        if running and not await backoff.pause():
+            return
+
+
+async def _stop(cloud: Cloud, server: str) -> None:
+    with suppress(VimError):  # locked, or gone meanwhile
+        await cloud.call(NOVA, "POST", f"/servers/{server}/action", json={"os-stop": None})
+
+
+async def _is_active(cloud: Cloud, server: str) -> bool:
+    there = await cloud.find(NOVA, f"/servers/{server}", ShownServer)
+    return there is not None and there.server.status == "ACTIVE"
+
+
+async def _outcome(cloud: Cloud, state: StackState, args: ChangeStack) -> Outcome:
+    servers = servers_of(state, args.members)
+    if absent := [one for one in args.members if one.id not in servers]:
+        raise _without_server(state.stack, absent[0])
+    await _tag(cloud, state, [server.id for server in servers.values()])
+    now = found(state, Found())
+    return Outcome(
+        machines=tuple(machine_of(state, one, servers[one.id]) for one in args.members),
+        networks=now.networks,
+        ports=unheld_ports(state),
+        objects=(as_object(state.stack),),
+        removed=tuple(sorted(set(args.ids) - now.ids.union(servers))),
+    )
+
+
+async def _tag(cloud: Cloud, state: StackState, servers: Iterable[str]) -> None:
+    """So that the next look lists them by it. Templates of packages don't do so. Without it a look costs more."""
+    name = state.stack.name
+
+    async def tag(server: str) -> None:
+        with suppress(VimError):
+            await cloud.call(NOVA, "PUT", f"/servers/{server}/tags/{name}")
+
+    new = [id_ for id_ in servers if id_ in state.servers and name not in state.servers[id_].tags]
+    await for_each(new, tag)
+
+
+def _without_server(stack: Stack, member: StackMember) -> VimError:
+    return VimError(
+        f"Stack {stack.name} is {stack.status}, but resource {member.top} of it has no server for VNFC {member.name}.",
+        VimFault.PERMANENT,
+        cure=f"the template must make a server named {member.vdu} there for each VNFC of that VDU.",
+    )
+
+
+def _vnfcs(args: ChangeStack) -> dict[str, str]:
+    names = {one.server: one.name for one in (*args.former, *args.members) if one.server}
+    return names | {one.top: one.name for one in args.members if one.top and not one.group}

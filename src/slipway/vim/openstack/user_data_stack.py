@@ -1,0 +1,175 @@
+"""Stacks of packages that bring user data: what that code says goes over what the stack has.
+
+    note stack ── run user data ── change stack
+
+The first step keeps what the stack was told before, for user data to look at and for undo to go back to. The second is
+`mgmt/user_data.py`, which runs the package's code apart. The third puts its answer and the package's own templates
+together (`with_answer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from slipway.model.errors import VimError, VimFault
+from slipway.model.json_documents import LARGEST, merge_patch
+from slipway.model.plan import Step
+from slipway.model.secrets import find_references, reference
+from slipway.model.target import Change, VimResource, VnfTarget
+from slipway.model.user_data import ACTION, UserData, UserDataArgs, UserDataOperation, named_user_data
+from slipway.vim.openstack.answers import ShownStack
+from slipway.vim.openstack.cloud import HEAT, Cloud
+from slipway.vim.openstack.heat import find_stack
+from slipway.vim.openstack.hot_template import NESTED, read_base_hot
+from slipway.vim.openstack.package_images import carried_images
+
+NOTE_STACK = "openstack.note_stack"  # the action
+NOTED, ANSWERED = "note stack", "run user data"  # the steps
+HIDDEN = "******"  # what Heat shows of a hidden parameter
+
+
+class NoteStack(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`secrets`: references to those that the stack may have been told. Heat gives them back in clear."""
+
+    secrets: tuple[dict[str, str], ...] = ()
+
+
+class StackBody(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What Heat is told."""
+
+    template: dict[str, Any]
+    files: dict[str, str] = {}
+    parameters: dict[str, Any] = {}
+
+
+def user_data_of(change: Change, target: VnfTarget) -> UserData | None:
+    """The request's own, or that of the instantiation. RequestError when the package can't have it."""
+    files = {*target.file_names, *target.files}
+    return named_user_data(change.additional_params, files) or named_user_data(target.parameters, files)
+
+
+def user_data_steps(
+    change: Change, target: VnfTarget, named: UserData, parameters: dict[str, Any], resources: tuple[VimResource, ...]
+) -> tuple[Step, Step]:
+    """`parameters`: what the stack was planned with before. The step that changes it waits for the second of these."""
+    args = UserDataArgs(
+        vnfd_id=target.vnfd_id,
+        path=named.path,
+        class_name=named.class_name,
+        operation=_operation(change),
+        resources=resources,
+        stack_step=NOTED,
+        additional_params=dict(target.parameters),
+        images=carried_images(target),
+    )
+    known = dict.fromkeys(find_references([parameters, target.parameters, change.additional_params]))
+    secrets = tuple(reference(one) for one in known)
+    note = Step(id=NOTED, action=NOTE_STACK, args=msgspec.to_builtins(NoteStack(secrets)))
+    return note, Step(id=ANSWERED, action=ACTION, args=msgspec.to_builtins(args), after=(NOTED,))
+
+
+async def stack_body(cloud: Cloud, name: str) -> StackBody | None:
+    """What a stack was last told; None when there is none."""
+    stack = await find_stack(cloud, name)
+    if stack is None:
+        return None
+    shown = await cloud.read(HEAT, stack.path, ShownStack, query={"resolve_outputs": "false"})
+    template = await cloud.read(HEAT, f"{stack.path}/template", dict[str, Any])
+    files = await cloud.read(HEAT, f"{stack.path}/files", dict[str, str])
+    own = {key: value for key, value in shown.stack.parameters.items() if not key.startswith("OS::")}
+    body = StackBody(template=template, files=files, parameters=_typed(own, template))
+    if not template.get("heat_template_version"):
+        raise VimError(
+            f"Heat has no template of stack {name} to show, only {', '.join(sorted(template)[:5]) or 'an empty one'}.",
+            VimFault.TEMPORARY,
+            cure="see that the address in Keystone's catalog is Heat's own.",
+        )
+    if (size := len(msgspec.json.encode(body))) > LARGEST:
+        raise VimError(
+            f"Template, files and parameters of stack {name} have {size} bytes; at most {LARGEST} are kept for user "
+            "data.",
+            VimFault.PERMANENT,
+            cure="let the package's templates get by with smaller files; to terminate the VNF is possible as it is.",
+        )
+    return body
+
+
+def with_answer(
+    answer: dict[str, Any], planned: StackBody, noted: StackBody | None = None, before: StackBody | None = None
+) -> StackBody:
+    """`planned` is what Slipway would tell Heat by itself, and `before` what it would have told it before.
+
+    A stack that stands keeps what it was told (`noted`), unless `existing` is false. Over that goes what the answer
+    says; of what it says nothing about, what the operation changes.
+    """
+    noted = with_hidden(noted, before) if noted and before else None
+    if noted is None or before is None or answer.get("existing") is False:
+        made = StackBody(
+            template=answer.get("template") or planned.template,
+            files=planned.files | (answer.get("files") or {}),
+            parameters=planned.parameters if not answer else answer.get("parameters") or {},
+        )
+    else:
+        changed = _difference(before.parameters, planned.parameters) if not answer else {}
+        files = {name: text for name, text in planned.files.items() if before.files.get(name) != text}
+        made = StackBody(
+            template=merge_patch(
+                noted.template, answer.get("template") or _difference(before.template, planned.template)
+            ),
+            files=noted.files | files | (answer.get("files") or {}),
+            parameters=merge_patch(noted.parameters, answer.get("parameters") or changed),
+        )
+    if answer.get("template") or answer.get("files"):
+        _check(made)
+    return made
+
+
+def with_hidden(noted: StackBody, before: StackBody) -> StackBody:
+    """What Heat does not show of its parameters, as it was planned."""
+    shown = {key: before.parameters.get(key) if value == HIDDEN else value for key, value in noted.parameters.items()}
+    known = {key: value for key, value in shown.items() if value is not None}
+    return msgspec.structs.replace(noted, parameters=known)
+
+
+def _operation(change: Change) -> UserDataOperation:
+    if change.before is None:
+        return "instantiate"
+    if change.after is not None and change.before.vnfd_id != change.after.vnfd_id:
+        return "change_vnfpkg"
+    if change.renewal.members:
+        return "heal"
+    return "change_ext_conn" if change.reconnects else "scale"
+
+
+def _difference(before: Any, after: Any) -> Any:
+    """The merge patch from one to the other."""
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+        return after
+    gone = {key: None for key in before if key not in after}
+    return gone | {key: _difference(before.get(key), value) for key, value in after.items() if before.get(key) != value}
+
+
+def _typed(parameters: dict[str, Any], template: dict[str, Any]) -> dict[str, Any]:
+    """Heat gives a parameter of type json back as a text."""
+    declared = template.get("parameters")
+    described = declared.items() if isinstance(declared, dict) else ()
+    json = {key for key, one in described if isinstance(one, dict) and one.get("type") == "json"}
+    return {key: _decoded(value) if key in json else value for key, value in parameters.items()}
+
+
+def _decoded(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        return value
+
+
+def _check(made: StackBody) -> None:
+    """As hostile as a template of the package: PackageError names what it may not use."""
+    contents = {f"answer/{NESTED}/{name}": text.encode() for name, text in made.files.items()}
+    read_base_hot("answer/template", {"answer/template": msgspec.json.encode(made.template), **contents})

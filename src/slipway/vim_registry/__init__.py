@@ -1,0 +1,1 @@
+"""Registered VIMs, which VIM an operation uses, and clusters that become VIMs."""

@@ -1,0 +1,53 @@
+"""Who uses a registered VIM. Instances use VIMs of their own project only, so no other is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Select, select
+
+from slipway.model.instance import VimConnectionInfo, VnfInstance
+from slipway.model.secrets import find_references
+from slipway.model.vim import Vim
+from slipway.store import tables
+from slipway.store.filter_sql import condition
+from slipway.store.filters import Filter, Operator
+from slipway.store.resources import RESOURCES
+
+
+def user_of(connection: Connection, vim: Vim, maker: str | None = None) -> str | None:
+    """An instance on the VIM, or with an operation under way that will put it there; other than the VIM's maker."""
+    on_it = _on_vim(connection, vim, tables.instances.c.id).where(tables.instances.c.id != (maker or ""))
+    user: str | None = connection.scalar(on_it.limit(1))
+    return user or next((coming for coming, _ in _coming(connection, vim)), None)
+
+
+def user_with_secrets(connection: Connection, vim: Vim) -> str | None:
+    """An instance that is on the VIM, or will be, with credentials of its own."""
+    vnf: VnfInstance
+    for vnf in connection.scalars(_on_vim(connection, vim, tables.instances.c.doc)):
+        if any(info.vim_id == vim.id and _has_secrets(info) for info in vnf.vim_connection_info.values()):
+            return vnf.id
+    return next((user for user, info in _coming(connection, vim) if _has_secrets(info)), None)
+
+
+def _on_vim(connection: Connection, vim: Vim, column: ColumnElement[Any]) -> Select[Any]:
+    named = Filter(Operator.EQ, ("vimConnectionInfo", "vimId"), (vim.id,))
+    fits = condition(RESOURCES[tables.instances.name], [named], connection.dialect)
+    query = select(column).where(tables.instances.c.project == vim.project)
+    return query if fits is None else query.where(fits)
+
+
+def _coming(connection: Connection, vim: Vim) -> Iterator[tuple[str, VimConnectionInfo]]:
+    """Instances with an operation under way on the VIM, and how it reaches it."""
+    table = tables.operations
+    holding = select(table.c.instance_id, table.c.vim).where(tables.HOLDS_INSTANCE, table.c.project == vim.project)
+    for row in connection.execute(holding.where(table.c.vim.is_not(None))):
+        if row.vim is not None and row.vim.vim_id == vim.id:
+            yield str(row.instance_id), row.vim
+
+
+def _has_secrets(info: VimConnectionInfo) -> bool:
+    return any(find_references(msgspec.to_builtins(info)))

@@ -1,0 +1,108 @@
+"""Clusters of the sample package on a real OpenStack, beyond the journey's: three masters, and a script of the package.
+
+Routers of the lab forward nothing, so nodes and the masters' shared address are reached at their ports' own addresses.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+import pytest
+from cryptography.x509 import IPAddress, SubjectAlternativeName, load_pem_x509_certificate
+
+from slipway.vim.sandbox.engines import Engines
+from tests.lab.openstack.openstack_cluster import REPOSITORY, OpenStackCluster, a_cluster
+from tests.lab.openstack.openstack_lab import OpenStackLab
+from tests.lab.stages import needs
+
+pytestmark = pytest.mark.group(name="openstack")
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory, openstack_lab: OpenStackLab, kubernetes_engines: Engines
+) -> Iterator[OpenStackCluster]:
+    network = own_network(openstack_lab.project("clusters"))
+    with a_cluster(tmp_path_factory.mktemp("clusters"), openstack_lab, kubernetes_engines, "clusters") as cluster:
+        cluster.network = network
+        yield cluster
+
+
+def own_network(cloud: OpenStackLab) -> str:
+    """Only who owns a network may let ports of it have a further address, as masters do that share one. It stays."""
+    api, name = cloud.user.network, "clusters"
+    if not api.find_network(name):
+        network = api.create_network(name=name)
+        api.create_subnet(name=name, network_id=network.id, ip_version=4, cidr="10.83.0.0/24")
+    return name
+
+
+def test_three_masters_on_three_hosts_share_the_address_of_the_templates_port(cluster: OpenStackCluster) -> None:
+    cluster.create()
+    asked = cluster.request("ha", image_repository=REPOSITORY, master_node={"cluster_cp_name": "vip_CP"})
+    cluster.run("instantiate", asked, within=900)
+    assert cluster.nodes() == cluster.all_ready()
+    masters = [slot for slot in cluster.machines() if slot.startswith("masterNode")]
+    assert len({cluster.server(slot).host_id for slot in masters}) == 3
+    health = cluster.health()
+    assert (health["problems"], health["virtualAddressAnswers"]) == ([], True)
+    shared = [port.fixed_ips[0]["ip_address"] for port in cluster.cloud.user.network.ports() if not port.device_id]
+    assert health["virtualAddress"] in shared
+
+
+needs_masters = needs(test_three_masters_on_three_hosts_share_the_address_of_the_templates_port)
+
+
+@needs_masters
+def test_the_first_master_is_healed_at_its_own_address(cluster: OpenStackCluster) -> None:
+    address, before = cluster.address("masterNode-0"), cluster.machines()["masterNode-0"]["computeResource"]
+    cluster.heal("masterNode-0")
+    assert cluster.address("masterNode-0") == address
+    assert cluster.machines()["masterNode-0"]["computeResource"] != before
+    assert cluster.nodes() == cluster.all_ready()
+    assert cluster.health()["problems"] == []
+
+
+@needs_masters
+def test_workers_come_and_go(cluster: OpenStackCluster) -> None:
+    cluster.run("scale", cluster.scale("SCALE_OUT"))
+    assert cluster.nodes() == cluster.all_ready()
+    cluster.run("scale", cluster.scale("SCALE_IN"))
+    assert cluster.nodes() == cluster.all_ready()
+
+
+@needs_masters
+def test_terminated(cluster: OpenStackCluster) -> None:
+    cluster.run("terminate", {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 5})
+    assert cluster.machines() == {}
+
+
+def test_the_shared_address_is_called_by_a_floating_ip_from_elsewhere(cluster: OpenStackCluster) -> None:
+    """Which leads nowhere in this lab: the certificate is looked at behind the shared address itself."""
+    with cluster.cloud.floating_network("elsewhere", "198.51.100.0/24") as network:
+        cluster.create()
+        master = {"cluster_cp_name": "vip_CP", "cluster_fip_name": "vip_FloatingIP"}
+        asked = cluster.request("ha", image_repository=REPOSITORY, master_node=master)
+        asked["additionalParams"]["floating_network"] = network
+        cluster.run("instantiate", asked, within=900)
+        health = cluster.health()
+        assert (health["problems"], health["virtualAddressAnswers"]) == ([], True)
+        shared = health["virtualAddress"]
+        (floating,) = [
+            one.floating_ip_address for one in cluster.cloud.user.network.ips() if one.fixed_ip_address == shared
+        ]
+        vim = cluster.shown()["vimConnectionInfo"]["kubernetes"]
+        assert vim["interfaceInfo"]["endpoint"] == f"https://{floating}:16443"
+        certificate = load_pem_x509_certificate(ssl.get_server_certificate((shared, 16443)).encode())
+        names = certificate.extensions.get_extension_for_class(SubjectAlternativeName).value
+        assert ip_address(floating) in names.get_values_for_type(IPAddress)
+        cluster.run("terminate", {"terminationType": "FORCEFUL"})
+
+
+def test_a_cluster_by_the_samples_own_script(cluster: OpenStackCluster) -> None:
+    cluster.create()
+    cluster.run("instantiate", cluster.request(script_path="Scripts/node.sh"), within=900)
+    assert cluster.nodes() == cluster.all_ready()
+    cluster.run("terminate", {"terminationType": "FORCEFUL"})

@@ -1,0 +1,212 @@
+"""The step that changes a stack, where Heat, Nova or somebody else does what nobody asked for."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, cast
+
+import msgspec
+import pytest
+
+from slipway.model.action import VimConnection
+from slipway.model.errors import StepError, VimError, VimFault
+from slipway.model.machine import Found, FoundMachine, FoundObject, Outcome
+from slipway.model.secrets import replace_references
+from slipway.model.target import Change
+from slipway.vim.openstack.actions import StackActions
+from slipway.vim.openstack.answers import decoded
+from slipway.vim.openstack.cloud import Cloud
+from slipway.vim.openstack.heat import SERVER
+from slipway.vim.openstack.stack_change import ChangeStack, StackMember, digest_of
+from slipway.vim.openstack.stack_spec import StackSpec
+from slipway.vim.openstack.stack_state import STACK
+from slipway.vim.openstack.stack_steps import steps_of
+from tests.contract.plans import Context
+from tests.unit.vim.openstack_targets import INSTANCE, flavour, target
+
+T = TypeVar("T")
+ONE = StackSpec(template={"resources": {"work-0": {"type": SERVER}}})
+TWO = StackSpec(template={"resources": {"work-0": {"type": SERVER}, "work-1": {"type": SERVER}}})
+
+
+def member(number: int, server: str | None = None) -> StackMember:
+    name = f"work-{number}"
+    return StackMember(id=f"vnfc-{number}", name=name, vdu="work", top=name, server=server)
+
+
+SCALE_OUT = ChangeStack(
+    before=ONE, after=TWO, members=(member(0, "work-0"), member(1)), former=(member(0, "work-0"),), known=("vnfc-0",)
+)
+TERMINATE = ChangeStack(stopped=("work-0",), grace_seconds=5, known=("vnfc-0",))
+
+
+class OneStack:
+    """A cloud with one stack of the server work-0. `becomes`: its status after an update.
+
+    A server that is marked is another one after an update.
+    """
+
+    def __init__(self, status: str | None, becomes: str = "UPDATE_COMPLETE") -> None:
+        self.status, self.becomes, self.digest = status, becomes, digest_of(ONE)
+        self.calls: list[str] = []
+        self.told_secrets: tuple[str, ...] = ()
+        self.secrets = ("vim password",)
+        self.refused: set[str] = set()
+        self.server, self.marked = "work-0", False
+
+    async def call(self, service: str, method: str, path: str, *, json: Any = None, secrets: Any = ()) -> None:
+        self.calls.append(f"{method} {path}")
+        if path in self.refused:
+            raise VimError(f"{path}: refused.", VimFault.PERMANENT)
+        if method == "PATCH":
+            self.marked = json["mark_unhealthy"]
+        elif method in ("PUT", "POST") and path.startswith("/stacks"):
+            self.server, self.marked = f"{self.server} anew" if self.marked else self.server, False
+            self.status, self.digest, self.told_secrets = self.becomes, json["tags"].removeprefix("slipway-"), secrets
+        elif method == "DELETE":
+            self.status = None
+
+    async def read(self, service: str, path: str, kind: type[T], *, query: Any = None) -> T:
+        self.calls.append(f"GET {path}")
+        return decoded(msgspec.json.encode(self._said(path)), kind, path)
+
+    async def find(self, service: str, path: str, kind: type[T]) -> T | None:
+        server = {"server": {"id": "work-0", "status": "ACTIVE"}}
+        there = path == "/servers/work-0" and self.status
+        return decoded(msgspec.json.encode(server), kind, path) if there else None
+
+    def _said(self, path: str) -> dict[str, Any]:
+        if path == "/stacks":
+            return {"stacks": [self._stack()] if self.status else []}
+        if path.endswith("/resources"):
+            return {"resources": [self._server()]}
+        return {"servers": [{"id": self.server, "status": "ACTIVE", "tags": []}]}
+
+    def _stack(self) -> dict[str, Any]:
+        return {"id": "1", "stack_name": "vnf-i", "stack_status": self.status, "tags": [f"slipway-{self.digest}"]}
+
+    def _server(self) -> dict[str, Any]:
+        return {
+            "resource_name": "work-0", "resource_type": SERVER, "physical_resource_id": self.server,
+            "resource_status": "CHECK_FAILED" if self.marked else "CREATE_COMPLETE", "links": [{"rel": "stack", "href": "http://heat/v1/p/stacks/vnf-i/1"}],
+        }  # fmt: skip
+
+
+LARGER = StackSpec(template={"resources": {"work-0": {"type": SERVER, "properties": {"flavor": "large"}}}})
+RENEWED = StackMember(id="vnfc-9", name="work-0", vdu="work", top="work-0")
+REPLACE = ChangeStack(
+    before=ONE, after=LARGER, members=(RENEWED,), former=(member(0, "work-0"),), renewed=("work-0",), known=("vnfc-0",)
+)
+
+
+class SecretContext(Context):
+    async def decrypt_secrets(self, document: Any) -> Any:
+        return replace_references(document, lambda secret_id: f"clear {secret_id}")
+
+
+async def run(cloud: OneStack, args: ChangeStack, *, undo: bool = False) -> Outcome:
+    action = StackActions(lambda connection: cast("Cloud", cloud)).all[0]
+    work = action.undo if undo else action.run
+    assert work is not None
+    return await work(args, SecretContext(VimConnection("openstack", {}, {}, {}), "i"))
+
+
+async def test_a_stack_that_somebody_began_to_delete_is_not_deleted_by_a_scale() -> None:
+    cloud = OneStack("DELETE_FAILED")
+    with pytest.raises(StepError, match=r"Stack vnf-i is DELETE_FAILED.*Cure: heal the whole VNF"):
+        await run(cloud, SCALE_OUT)
+    assert [call for call in cloud.calls if not call.startswith("GET")] == []
+
+
+async def test_a_rollback_does_not_make_a_vnf_that_somebody_deleted() -> None:
+    cloud = OneStack(None)
+    with pytest.raises(StepError, match="There is no stack vnf-i"):
+        await run(cloud, SCALE_OUT, undo=True)
+    assert cloud.calls == ["GET /stacks"]
+
+
+async def test_an_update_that_somebody_cancelled_is_no_success_and_is_made_again_by_a_retry() -> None:
+    same_members = ChangeStack(before=ONE, after=TWO, members=(member(0, "work-0"),), former=(member(0, "work-0"),))
+    cloud = OneStack("UPDATE_COMPLETE", becomes="ROLLBACK_COMPLETE")
+    with pytest.raises(StepError, match="Stack vnf-i is ROLLBACK_COMPLETE"):
+        await run(cloud, same_members)
+    cloud.becomes = "UPDATE_COMPLETE"
+    await run(cloud, same_members)
+    assert [call for call in cloud.calls if call.startswith("PUT /stacks")] == ["PUT /stacks/vnf-i/1"] * 2
+
+
+async def test_a_server_that_is_locked_does_not_keep_its_vnf_from_going() -> None:
+    cloud = OneStack("UPDATE_COMPLETE")
+    cloud.refused = {"/servers/work-0/action"}
+    assert (await run(cloud, TERMINATE)).removed == ("vnfc-0",)
+
+
+async def test_what_heat_still_makes_is_deleted_at_once() -> None:
+    cloud = OneStack("CREATE_IN_PROGRESS")
+    await run(cloud, ChangeStack(known=("vnfc-0",)))
+    assert cloud.calls == ["GET /stacks", "DELETE /stacks/vnf-i/1", "GET /stacks"]
+
+
+async def test_a_server_that_may_not_be_tagged_is_there_all_the_same() -> None:
+    cloud = OneStack("UPDATE_COMPLETE")
+    cloud.refused = {"/servers/work-0/tags/vnf-i"}
+    same = ChangeStack(before=ONE, after=ONE, members=(member(0, "work-0"),))
+    assert [one.resource_id for one in (await run(cloud, same)).machines] == ["work-0"]
+    assert "PUT /servers/work-0/tags/vnf-i" in cloud.calls
+
+
+async def test_secrets_that_heat_is_told_are_kept_out_of_what_it_says() -> None:
+    cloud = OneStack("UPDATE_COMPLETE")
+    secret = StackSpec(template=ONE.template, parameters={"nfv": {"password": {"$secret": "7"}}})
+    await run(cloud, ChangeStack(before=ONE, after=secret, members=(member(0, "work-0"),)))
+    assert list(cloud.told_secrets) == ["clear 7", "vim password"]
+
+
+def standing_machine(name: str, **more: Any) -> FoundMachine:
+    vdu = name.rpartition("-")[0]
+    return FoundMachine(id=f"id of {name}", name=name, vdu=vdu, resource_id=f"server {name}", ready=True, **more)
+
+
+def test_a_server_of_the_template_that_is_no_vnfc_is_left_alone() -> None:
+    names = ["base-0", "work-0"]
+    change = Change(
+        instance_id=INSTANCE,
+        version=1,
+        inventory=Found(machines=tuple(map(standing_machine, names))),
+        before=target(flavour(), members=names),
+        after=target(flavour(), members=[*names, "work-1"]),
+    )
+    jump = FoundMachine(id="jump", name="jump", vdu="jump", resource_id="jump", ready=True)
+    stack = FoundObject(id="1", kind=STACK, name="vnf-i", digest="before")
+    (step,) = steps_of(change, Found(machines=(*change.inventory.machines, jump), objects=(stack,))).steps
+    assert step.nodes == ("work-1",)
+    assert not step.irreversible
+
+
+async def test_a_server_that_took_the_place_of_another_is_replaced_again_on_the_way_back() -> None:
+    cloud = OneStack("UPDATE_COMPLETE")
+    made = await run(cloud, REPLACE)
+    assert [(one.id, one.resource_id) for one in made.machines] == [("vnfc-9", "work-0 anew")]
+    assert made.removed == ("vnfc-0",)
+    for _ in range(2):  # the second time there is nothing to do
+        back = await run(cloud, REPLACE, undo=True)
+        assert [(one.id, one.resource_id) for one in back.machines] == [("vnfc-0", "work-0 anew anew")]
+        assert back.removed == ("vnfc-9",)
+    assert len([call for call in cloud.calls if call.startswith("PUT /stacks")]) == 2
+
+
+async def test_a_replacement_that_was_killed_after_its_mark_is_taken_back() -> None:
+    cloud = OneStack("UPDATE_COMPLETE")
+    cloud.marked = True
+    back = await run(cloud, REPLACE, undo=True)
+    assert [(one.id, one.resource_id) for one in back.machines] == [("vnfc-0", "work-0 anew")]
+
+
+async def test_a_replacement_that_heat_refuses_leaves_no_mark_for_the_next_operation() -> None:
+    cloud = OneStack("UPDATE_COMPLETE")
+    cloud.refused = {"/stacks/vnf-i/1"}
+    with pytest.raises(VimError, match="refused"):
+        await run(cloud, REPLACE)
+    assert [call for call in cloud.calls if call.startswith("PATCH")] == ["PATCH /stacks/vnf-i/1/resources/work-0"] * 2
+    assert not cloud.marked
+    back = await run(cloud, REPLACE, undo=True)
+    assert [(one.id, one.resource_id) for one in back.machines] == [("vnfc-0", "work-0")]
