@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from tests.stream_server import stream_server
+
 
 class Proxy:
     def __init__(self, port: int) -> None:
@@ -69,17 +71,15 @@ class Proxy:
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        closed = (writer.wait_closed() for writer in self._writers)
+        await asyncio.gather(*tasks, *closed, return_exceptions=True)
 
 
 @asynccontextmanager
 async def proxy_to(port: int, at: str = "127.0.0.1") -> AsyncIterator[Proxy]:
     proxy = Proxy(port)
-    server = await asyncio.start_server(proxy.serve, at, 0)
-    proxy.port = server.sockets[0].getsockname()[1]
-    try:
-        yield proxy
-    finally:
-        server.close()
-        await proxy.end()
-        await server.wait_closed()
+    async with stream_server(proxy.serve, at) as proxy.port:
+        try:
+            yield proxy
+        finally:
+            await proxy.end()

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from tests.stream_server import stream_server
 from tests.unit.api.world import BASE_URL, World
 
 V1, V2, PACKAGES = "/vnflcm/v1/subscriptions", "/vnflcm/v2/subscriptions", "/vnfpkgm/v1/subscriptions"
@@ -100,12 +101,8 @@ def _name(certificate: Any) -> str:
 async def a_subscriber(tls: ssl.SSLContext | None = None) -> AsyncIterator[Subscriber]:
     subscriber = Subscriber()
     subscriber.scheme = "https" if tls else "http"
-    server = await asyncio.start_server(subscriber.handle, "127.0.0.1", 0, ssl=tls)
-    subscriber.port = server.sockets[0].getsockname()[1]
-    try:
+    async with stream_server(subscriber.handle, tls=tls) as subscriber.port:
         yield subscriber
-    finally:
-        server.close()
 
 
 async def subscribe(world: World, path: str, subscriber: Subscriber, **more: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from slipway.remote.connect import SshLimits
 from slipway.remote.ssh_host import SshHost
 from tests.functional.remote_proxy import proxy_to
 from tests.functional.remote_sshd import Sshd, pooled, running_sshd, ssh_host_on
+from tests.stream_server import stream_server
 
 
 @pytest.fixture
@@ -32,9 +33,8 @@ async def echo() -> AsyncIterator[int]:
             writer.write(chunk)
         writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
-        yield server.sockets[0].getsockname()[1]
+    async with stream_server(serve) as port:
+        yield port
 
 
 async def exchanged(path: Path, text: bytes) -> bytes:

@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
+from tests.stream_server import stream_server
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -51,12 +53,10 @@ async def serving(
     handler: Handler, *, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[LoopbackServer]:
     known = LoopbackServer(scheme="https" if tls else "http")
-    writers: set[asyncio.StreamWriter] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         known.connections += 1
         number = known.connections
-        writers.add(writer)
         try:
             while (request := await _read(reader, number)) is not None:
                 known.asked.append(request)
@@ -66,18 +66,10 @@ async def serving(
         except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError):
             pass
         finally:
-            writers.discard(writer)
             writer.close()
 
-    server = await asyncio.start_server(serve, host, 0, ssl=tls)
-    known.port = server.sockets[0].getsockname()[1]
-    try:
+    async with stream_server(serve, host, tls) as known.port:
         yield known
-    finally:
-        server.close()
-        for writer in list(writers):
-            writer.close()
-        await server.wait_closed()
 
 
 async def _read(reader: asyncio.StreamReader, connection: int) -> Asked | None:

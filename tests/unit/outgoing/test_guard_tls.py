@@ -10,6 +10,7 @@ import pytest
 
 from slipway.model.errors import OutgoingRequestError
 from slipway.outgoing.guard import Guard
+from tests.stream_server import stream_server
 from tests.unit.outgoing.certificates import Authority
 from tests.unit.outgoing.guards import answering, ok, tls_of
 from tests.unit.outgoing.loopback_server import Answer, Asked, serving
@@ -84,9 +85,7 @@ async def test_a_server_that_never_finishes_its_handshake_leaves_no_open_socket(
         ended.set()
         writer.close()
 
-    server = await asyncio.start_server(silent, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    async with server, Guard(loopback=True).client(timeout=None, verify=False) as client:
+    async with stream_server(silent) as port, Guard(loopback=True).client(timeout=None, verify=False) as client:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2):
                 await client.get(f"https://127.0.0.1:{port}/")

@@ -16,6 +16,7 @@ import requests
 from slipway.model.errors import OutgoingRequestError
 from slipway.outgoing.guard import Guard
 from slipway.outgoing.requests_adapter import AnswerLimits, GuardedAdapter, LoopThread, guarded_session
+from tests.stream_server import stream_server
 from tests.unit.outgoing.certificates import Authority
 from tests.unit.outgoing.guards import answering, ok, tls_of
 from tests.unit.outgoing.loopback_server import Answer, Asked, serving
@@ -146,9 +147,8 @@ async def test_a_request_is_bounded_as_a_whole() -> None:
         writer.close()
         ended.release()
 
-    server = await asyncio.start_server(trickle, "127.0.0.1", 0)
-    async with server, asking(seconds=0.3) as ask:
-        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+    async with stream_server(trickle) as port, asking(seconds=0.3) as ask:
+        url = f"http://127.0.0.1:{port}/"
         with pytest.raises(requests.ReadTimeout, match=r"not answered within 0\.3 s"):
             await ask("GET", url)
         with pytest.raises(requests.ReadTimeout, match=r"not answered within 0\.2 s"):
