@@ -96,12 +96,12 @@ class _Builder:
         renewed = kept in self.new_ports or self._renews(old)
         link, asked = self._outside(cp.name)
         network = self.networks.get(cp.virtual_link or "")
-        standing = link.resource_id if link else self.target.managed_networks.get(cp.virtual_link or "")
+        existing = link.resource_id if link else self.target.managed_networks.get(cp.virtual_link or "")
         return Port(
             id=kept if kept and not renewed else self.change.new_id("port", member.name, cp.name),
             name=cp.name,
             network=network.id if network and link is None else None,
-            external_network=standing,
+            external_network=existing,
             addresses=asked_addresses(asked, member.slot) if asked else (),
             mac=asked_mac(asked, member.slot) if asked else None,
         )
