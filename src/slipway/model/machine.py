@@ -40,6 +40,7 @@ class Port(MachineStruct, frozen=True, kw_only=True):
     external_network: str | None = None  # the VIM's own id of a network
     addresses: tuple[Address, ...] = ()  # asked for; without any it is one, of the VIM's choice
     mac: str | None = None
+    vnic_type: str | None = None
 
     @property
     def address(self) -> str | None:
@@ -65,6 +66,7 @@ class Machine(MachineStruct, frozen=True, kw_only=True):
     disk_bytes: int | None = None
     zone: str | None = None
     boot_data: str | None = None
+    metadata: dict[str, str] = {}
     ports: tuple[Port, ...] = ()
     volumes: tuple[Volume, ...] = ()
 

@@ -12,7 +12,7 @@ VNF = "VNF"
 COMPUTE = "Vdu.Compute"
 CONTAINER_UNIT = "Vdu.OsContainerDeployableUnit"
 CONTAINER = "Vdu.OsContainer"
-VDU_CP = "VduCp"
+VDU_CP, VIP_CP = "VduCp", "VipCp"
 VIRTUAL_LINK = "VnfVirtualLink"
 STORAGES = {
     "Vdu.VirtualBlockStorage": "block",

@@ -82,6 +82,7 @@ class _Builder:
             memory_bytes=vdu.memory_bytes,
             disk_bytes=vdu.disk_bytes,
             boot_data=vdu.boot_data,
+            metadata=vdu.metadata,
             zone=zone,
             ports=tuple(self._port(cp, member, old) for cp in self._points(vdu)),
             volumes=tuple(self._volume(name, member, old) for name in vdu.storages if self._is_block(name)),
@@ -104,6 +105,7 @@ class _Builder:
             external_network=existing,
             addresses=asked_addresses(asked, member.slot) if asked else (),
             mac=asked_mac(asked, member.slot) if asked else None,
+            vnic_type=cp.vnic_type,
         )
 
     def _outside(self, cp_name: str) -> tuple[ExtVirtualLink | None, VnfExtCpData | None]:

@@ -25,7 +25,15 @@ from slipway.vim.openstack.base_hot import rendered
 from slipway.vim.openstack.cloud import NOVA, Cloud, for_each
 from slipway.vim.openstack.failure import stack_failure
 from slipway.vim.openstack.heat import ATTACHMENT, PORT, SERVER, VOLUME, Stack, StackResource
-from slipway.vim.openstack.stack_change import CHANGE_STACK, STEP_TIMEOUT, ChangeStack, StackMember, digest_of
+from slipway.vim.openstack.stack_change import (
+    CHANGE_STACK,
+    FOLLOWING_CHANGE,
+    STEP_TIMEOUT,
+    ChangeStack,
+    StackMember,
+    digest_of,
+    whole_change,
+)
 from slipway.vim.openstack.stack_spec import StackSpec
 from slipway.vim.openstack.stack_state import (
     StackState,
@@ -57,6 +65,7 @@ class StackActions:
         self._cloud = cloud
         self.all: tuple[Action[Any], ...] = (
             Action(CHANGE_STACK, ChangeStack, self._change, self._go_back, timeout=STEP_TIMEOUT),
+            Action(FOLLOWING_CHANGE, dict, self._change_following, self._go_back_following, timeout=STEP_TIMEOUT),
             Action(NOTE_STACK, NoteStack, self._note, timeout=NOTE_TIMEOUT),
         )
 
@@ -89,6 +98,12 @@ class StackActions:
             lambda there: servers_put_there(there, args),
             secrets,
         )
+
+    async def _change_following(self, args: dict[str, Any], ctx: StepContext) -> Outcome:
+        return await self._change(whole_change(args, ctx.arguments), ctx)
+
+    async def _go_back_following(self, args: dict[str, Any], ctx: StepContext) -> Outcome:
+        return await self._go_back(whole_change(args, ctx.arguments), ctx)
 
     async def _make(
         self,
@@ -327,8 +342,9 @@ async def _outcome(cloud: Cloud, state: StackState, args: ChangeStack) -> Outcom
         raise _without_server(state.stack, absent[0])
     await _tag(cloud, state, [server.id for server in servers.values()])
     now = found(state, Found())
+    told = [one for one in args.members if not args.reported or one.name in args.reported]
     return Outcome(
-        machines=tuple(machine_of(state, one, servers[one.id]) for one in args.members),
+        machines=tuple(machine_of(state, one, servers[one.id]) for one in told),
         networks=now.networks,
         ports=unheld_ports(state),
         objects=(as_object(state.stack),),

@@ -17,7 +17,7 @@ from slipway.vim.openstack.account import account_of
 from slipway.vim.openstack.actions import StackActions
 from slipway.vim.openstack.base_hot import NFV, has_base_hot, package_files, refuse_base_hot
 from slipway.vim.openstack.cloud import Cloud
-from slipway.vim.openstack.generated_hot import refuse_generated
+from slipway.vim.openstack.generated_checks import refuse_generated
 from slipway.vim.openstack.heat import stack_name
 from slipway.vim.openstack.images import ImageActions
 from slipway.vim.openstack.managed_networks import refuse_names
@@ -73,7 +73,7 @@ class OpenStackDriver:
                 f"none in BaseHOT/{change.after.flavour.id}; leave it out, or bring a template."
             )
         else:
-            refuse_generated(change.after, grant_follows=change.grant_follows)
+            refuse_generated(change)
 
     def package_files(self, target: VnfTarget) -> tuple[str, ...]:
         return package_files(target)

@@ -19,7 +19,16 @@ from slipway.vim.openstack.package_images import (
     upload_steps,
     with_image_names,
 )
-from slipway.vim.openstack.stack_change import CHANGE_STACK, STEP_TIMEOUT, ChangeStack, StackMember, as_args, digest_of
+from slipway.vim.openstack.stack_change import (
+    CHANGE_STACK,
+    FOLLOWING_CHANGE,
+    STEP_TIMEOUT,
+    ChangeStack,
+    StackMember,
+    as_args,
+    digest_of,
+    following_change,
+)
 from slipway.vim.openstack.stack_state import STACK
 from slipway.vim.openstack.user_data_stack import ANSWERED, NOTED, user_data_of, user_data_steps
 
@@ -50,12 +59,13 @@ def _change(change: Change, target: VnfTarget, package: VnfTarget, found: Found)
     if named:
         told = before.spec.parameters if before else {}
         plan = Plan.chain(plan, Plan(user_data_steps(change, target, named, told, members_of(change))))
+    earlier: tuple[str, ChangeStack] | None = None
     for number, nodes in enumerate(turns, 1):
         here = after if number == len(turns) or last is None else after.partly(last, nodes)
         args = _args(change, found, last, here, nodes, first=number == 1)
         args = replace(args, user_data=(NOTED, ANSWERED) if named else None)
-        step = _step(change, args, nodes, found, f" ({number}/{len(turns)})" if len(turns) > 1 else "")
-        plan, last = Plan.chain(plan, Plan.of(step)), here
+        step = _step(change, args, nodes, found, f" ({number}/{len(turns)})" if len(turns) > 1 else "", earlier)
+        plan, last, earlier = Plan.chain(plan, Plan.of(step)), here, (step.id, args)
     if named or used <= after.images:  # user data may have left the stack with an image of before
         return plan
     return Plan.chain(plan, release_step(after.images))
@@ -167,7 +177,7 @@ def _args(
         leaving=tuple(sorted(one.resource_id for one in leaving)),
         stopped=tuple(sorted(one.resource_id for one in leaving)) if change.grace_seconds else (),
         grace_seconds=change.grace_seconds,
-        pinned=_pinned(before, there) if before and change.reconnects else {},
+        pinned=_pinned(before, [there[name] for name in nodes if name in there]) if change.reconnects else {},
         known=tuple(sorted(found.ids | change.inventory.ids)),  # somebody else may have removed some
         recreated=stack if whole else None,
         reason=change.renewal.cause,
@@ -205,29 +215,38 @@ def _placed(drawn: Blueprint, there: dict[str, FoundMachine]) -> tuple[StackMemb
     return tuple(placed(member) for member in drawn.members)
 
 
-def _pinned(before: Blueprint, there: dict[str, FoundMachine]) -> dict[str, tuple[str, ...]]:
+def _pinned(before: Blueprint | None, touched: Iterable[FoundMachine]) -> dict[str, tuple[str, ...]]:
     """Addresses that ports have and that nobody asked for: when they are made again by undo, they get them back."""
-    if before.spec.template is None:
+    if before is None or before.spec.template is None:
         return {}
     return {
         f"{machine.name}:{port.name}": tuple(address.ip for address in port.addresses if address.ip)
-        for machine in there.values()
+        for machine in touched
         for port in machine.ports
         if port.address and f"{machine.name}:{port.name}" in before.spec.template["resources"]
     }
 
 
-def _step(change: Change, args: ChangeStack, nodes: tuple[str, ...], found: Found, turn: str) -> Step:
+def _step(
+    change: Change,
+    args: ChangeStack,
+    nodes: tuple[str, ...],
+    found: Found,
+    turn: str,
+    earlier: tuple[str, ChangeStack] | None,
+) -> Step:
+    """`earlier`: the step before it, if it is one of several, and what that changes."""
     there = {machine.name: machine.id for machine in found.machines}
     wanted = {one.name: one.id for one in args.members}
     done = _names_of_both(args.former, args.members)
     gone = [name for name in nodes if name in there and name not in done and there[name] != wanted.get(name)]
     new = [name for name in nodes if name in wanted and name not in done and there.get(name) != wanted[name]]
     changed = [name for name in nodes if name not in gone and name not in new]
+    following = following_change(*earlier, args) if earlier else None
     return Step(
         id=f"{'change' if args.before else 'make'} stack{turn}",
-        action=CHANGE_STACK,
-        args=as_args(args),
+        action=FOLLOWING_CHANGE if following else CHANGE_STACK,
+        args=as_args(following or args),
         nodes=nodes,
         effects=(
             *(Effect(Verb.REMOVE, "machine", name) for name in gone),

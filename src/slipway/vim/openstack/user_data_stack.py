@@ -9,13 +9,12 @@ together (`with_answer`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from slipway.model.errors import VimError, VimFault
-from slipway.model.json_documents import LARGEST, merge_patch
+from slipway.model.json_documents import LARGEST, difference, merge_patch
 from slipway.model.plan import Step
 from slipway.model.secrets import find_references, reference
 from slipway.model.target import Change, VimResource, VnfTarget
@@ -113,11 +112,11 @@ def with_answer(
             parameters=planned.parameters if not answer else answer.get("parameters") or {},
         )
     else:
-        changed = _difference(before.parameters, planned.parameters) if not answer else {}
+        changed = difference(before.parameters, planned.parameters) if not answer else {}
         files = {name: text for name, text in planned.files.items() if before.files.get(name) != text}
         made = StackBody(
             template=merge_patch(
-                noted.template, answer.get("template") or _difference(before.template, planned.template)
+                noted.template, answer.get("template") or difference(before.template, planned.template)
             ),
             files=noted.files | files | (answer.get("files") or {}),
             parameters=merge_patch(noted.parameters, answer.get("parameters") or changed),
@@ -142,14 +141,6 @@ def _operation(change: Change) -> UserDataOperation:
     if change.renewal.members:
         return "heal"
     return "change_ext_conn" if change.reconnects else "scale"
-
-
-def _difference(before: Any, after: Any) -> Any:
-    """The merge patch from one to the other."""
-    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
-        return after
-    gone = {key: None for key in before if key not in after}
-    return gone | {key: _difference(before.get(key), value) for key, value in after.items() if before.get(key) != value}
 
 
 def _typed(parameters: dict[str, Any], template: dict[str, Any]) -> dict[str, Any]:
