@@ -30,8 +30,8 @@ CURE = "roll back, correct what is named there in the VNFD, its template or the 
 # Heat makes a trust for each stack unless it is told otherwise, and does not say that Keystone refused it.
 TRUSTS = (
     "give the VIM a user and password: Keystone may forbid application credentials the trust that Heat makes for a "
-    "stack (Heat's log says so). An older Keystone allows it to those made with --unrestricted, a newer one to none but "
-    "where its [security_compliance] allow_insecure_application_credential_trust_escalation is true."
+    "stack (Heat's log says so). An older Keystone allows it to those made with --unrestricted, a newer one where its "
+    "[security_compliance] allow_insecure_application_credential_trust_escalation is true."
 )
 
 T = TypeVar("T")
