@@ -21,6 +21,7 @@ from slipway.vim.openstack.generated_checks import refuse_generated
 from slipway.vim.openstack.heat import stack_name
 from slipway.vim.openstack.images import ImageActions
 from slipway.vim.openstack.managed_networks import refuse_names
+from slipway.vim.openstack.nfv_parameters import NOT_AN_OBJECT
 from slipway.vim.openstack.session import OpenStackSessions
 from slipway.vim.openstack.stack_state import found, look
 from slipway.vim.openstack.stack_steps import members_of, steps_of
@@ -59,7 +60,7 @@ class OpenStackDriver:
         refuse_names(change.after)
         named = user_data_of(change, change.after)
         if not isinstance(change.after.parameters.get(NFV, {}), Mapping):
-            raise Unprocessable(f"additionalParams.{NFV}: it is merged over what a template is told; give an object.")
+            raise Unprocessable(f"additionalParams.{NFV}: {NOT_AN_OBJECT}")
         if NFV in change.additional_params and NFV not in change.after.parameters and not named:
             raise Unprocessable(
                 f"additionalParams.{NFV}: it is read at the instantiation and when the package changes; leave it out, "

@@ -45,7 +45,7 @@ def with_networks(template: dict[str, Any], networks: Mapping[str, str]) -> dict
 def refuse_unused(path: str, template: dict[str, Any], networks: Mapping[str, str], read: Collection[str]) -> None:
     """Unprocessable when the template would not use one of the networks, or still needs what is not made for it.
 
-    `read`: links whose networks the template is told by `nfv`.
+    `read`: links whose networks the template reads of `nfv`.
     """
     made = {name for name, one in resources_of(template).items() if one["type"] == NETWORK}
     for link in networks:

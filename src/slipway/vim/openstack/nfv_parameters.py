@@ -1,4 +1,4 @@
-"""What the HOT of a package is told: its parameters, the document `nfv` above all.
+"""The parameters of a HOT of the package, the document `nfv` above all.
 
     nfv:
       VDU: {VDU1: {flavor, image, computeFlavourId, vcImageId, locationConstraints, desired_capacity}}
@@ -36,6 +36,7 @@ CURES = {
     "subnet": "name the subnet of the connection point in extVirtualLinks",
 }
 ELSE = "give it by additionalParams.nfv"
+NOT_AN_OBJECT = "it is merged over what is computed for a template; give an object."
 
 
 def base_hot_spec(
@@ -57,7 +58,7 @@ def base_hot_spec(
     parameters = parameters_of(target, wanted, base, placed, standing)
     networks = dict(target.managed_networks)
     if not incomplete:
-        refuse_unused(base.path, base.template, networks, _told_links(target, base))
+        refuse_unused(base.path, base.template, networks, _links_read(target, base))
         _refuse_unset(base, with_networks(with_members(base, copies, capacities), networks), parameters)
     return StackSpec(
         vnfd_id=target.vnfd_id,
@@ -101,7 +102,7 @@ def parameters_of(
 ) -> dict[str, Any]:
     """The parameters that the template declares, as far as there is something to say.
 
-    `standing`: ids of machines that are there already. All members of a group are told the same: what those have.
+    `standing`: ids of machines that are there already. Members of a group share their parameters: those of who stands.
     """
     declared: dict[str, Any] = base.template.get("parameters") or {}
     parameters = {name: target.parameters[name] for name in declared if name in target.parameters and name != NFV}
@@ -110,9 +111,9 @@ def parameters_of(
     if NFV in declared:
         given = target.parameters.get(NFV, {})
         if not isinstance(given, dict):
-            raise Unprocessable("additionalParams.nfv: it is merged over what a template is told; give an object.")
-        told = merge_patch(_nfv(target, wanted, base, placed, standing), _for_copies(given, wanted, base, placed))
-        parameters[NFV] = merge_patch(told, given)
+            raise Unprocessable(f"additionalParams.{NFV}: {NOT_AN_OBJECT}")
+        computed = merge_patch(_nfv(target, wanted, base, placed, standing), _for_copies(given, wanted, base, placed))
+        parameters[NFV] = merge_patch(computed, given)
     return parameters
 
 
@@ -228,7 +229,7 @@ def _refuse_capacities(base: BaseHot, capacities: dict[str, int]) -> None:
 
 
 def _refuse_unlike_members(target: VnfTarget, wanted: Wanted, placed: dict[str, Placement]) -> None:
-    """Unprocessable for what members of a group are to have each for itself: all of them are told the same."""
+    """Unprocessable for what members of a group are to have each for itself: they share their parameters."""
     for vdu, placement in placed.items():
         members = [machine for machine in wanted.machines if machine.vdu == vdu]
         if placement.form is not Form.GROUP or len(members) < 2:
@@ -244,12 +245,12 @@ def _refuse_unlike_members(target: VnfTarget, wanted: Wanted, placed: dict[str, 
             if any("ip_address" in one for one in asked):
                 raise Unprocessable(
                     f"extVirtualLinks: {point.name} is to have a fixed address, and the {len(members)} members of VDU "
-                    f"{vdu} are a group in the template, which are all told the same; leave it out, or give the "
+                    f"{vdu} are a group in the template, which share their parameters; leave it out, or give the "
                     "template a resource for each member."
                 )
 
 
-def _told_links(target: VnfTarget, base: BaseHot) -> set[str]:
+def _links_read(target: VnfTarget, base: BaseHot) -> set[str]:
     """Internal links of connection points whose networks the template reads of `nfv`."""
     points = target.flavour.connection_points
     reads = (one for one in calls(base.resources, "get_param") if is_named_read(one) and one[1] == CP)

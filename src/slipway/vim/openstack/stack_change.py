@@ -24,8 +24,8 @@ class StackMember(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     """A VNFC, and where in the stack its server is.
 
     `top` is the resource of the stack itself that has it: the server, the nested stack around it, or a group of several
-    (`group`); None where a template of user data decides. Who is who in a group is told by `server`, the server's own
-    id, while it stands, and then by `ports`: a server made anew has those of the one before.
+    (`group`); None where a template of user data decides. Who is who in a group shows `server`, the server's own id,
+    while it stands, and then `ports`: a server made anew has those of the one before.
     """
 
     id: str
@@ -49,8 +49,8 @@ class ChangeStack(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     down. `pinned`: addresses that ports get back by undo. `known`: ids of what was there when it was planned.
     `recreated`: the stack, by Heat's own id, that is deleted and made again; "" where somebody else deleted it already.
     `reason` is for Heat's own record.
-    `user_data`: the steps that noted what the stack was told, and that ran the package's user data, if it has some.
-    `reported`: names of the members that the outcome tells of; none: all.
+    `user_data`: the steps that read the stack and that ran the package's user data, if it has some.
+    `reported`: names of the members that the outcome lists; none: all.
     """
 
     after: StackSpec | None = None
@@ -151,7 +151,7 @@ def whole_change(args: Mapping[str, Any], arguments: Callable[[str], Mapping[str
 
 
 def digest_of(spec: StackSpec) -> str:
-    """Of all that Heat is told, the content of files by their digests."""
+    """Of all that goes to Heat, the content of files by their digests."""
     encoded = msgspec.json.encode(msgspec.to_builtins(spec), order="deterministic")
     return sha256(encoded).hexdigest()[:32]
 

@@ -95,7 +95,7 @@ class StackState:
         there = self.ports.get(resource.id) or Port(id=resource.id)
         return FoundPort(
             id=resource.id,
-            name=described_by(resource),
+            name=vnfd_name(resource),
             resource_id=resource.id,
             addresses=tuple(Address(ip=one.ip_address, subnet=one.subnet_id) for one in there.fixed_ips or ()),
             mac=there.mac_address,
@@ -118,13 +118,13 @@ class StackState:
         return there.own_host or there.host_id or None if there else None
 
 
-def described_by(resource: StackResource) -> str:
+def vnfd_name(resource: StackResource) -> str:
     """What the VNFD calls a port or a volume: the resource's name in a package's template, its end in ours."""
     return resource.name.rpartition(":")[2]
 
 
 def volume(resource: StackResource) -> FoundVolume:
-    return FoundVolume(id=resource.id, name=described_by(resource), resource_id=resource.id)
+    return FoundVolume(id=resource.id, name=vnfd_name(resource), resource_id=resource.id)
 
 
 async def look(cloud: Cloud, name: str) -> StackState | None:
@@ -211,7 +211,7 @@ def networks(state: StackState) -> tuple[FoundNetwork, ...]:
     return tuple(FoundNetwork(id=one.id, name=one.name, resource_id=one.id) for one in state.of_type(NETWORK))
 
 
-def unheld_ports(state: StackState) -> tuple[FoundPort, ...]:
+def unattached_ports(state: StackState) -> tuple[FoundPort, ...]:
     """Those that are there for their address, like one that servers share. At the top, where each has its own name."""
     top = [one for one in state.of_type(PORT) if len(one.path) == 1 and one.id in state.ports]
     return tuple(state.port(one) for one in top if not state.device_of(one.id))
