@@ -128,7 +128,7 @@ async def _begin_update(
     cloud: Cloud, stack: Stack, update: _Update, digest: str, secrets: Sequence[str]
 ) -> StackState | None:
     """The stack, if there is nothing to do; None once Heat has begun."""
-    args, state = update.args, await look_at(cloud, stack)
+    args, state = update.args, await look_at(cloud, stack, update.args.existing_ports)
     renewed = update.renewed_in(state)
     marks = _marks(state, args, renewed)
     if not marks and stack.complete and stack.digest == digest:
@@ -183,7 +183,7 @@ async def _completed(cloud: Cloud, name: str, args: ChangeStack, secrets: Sequen
             VimFault.TEMPORARY,
             cure="see that nobody else changes the stacks of VNFs; then retry, which updates it again.",
         )
-    return await look_at(cloud, stack)
+    return await look_at(cloud, stack, args.existing_ports)
 
 
 async def _remove(cloud: Cloud, name: str, args: ChangeStack) -> None:
@@ -336,6 +336,8 @@ async def _outcome(cloud: Cloud, state: StackState, args: ChangeStack) -> Outcom
     servers = servers_of(state, args.members)
     if absent := [one for one in args.members if one.id not in servers]:
         raise _without_server(state.stack, absent[0])
+    for member in args.members:
+        _refuse_unused_ports(state, member, servers[member.id])
     await _tag(cloud, state, [server.id for server in servers.values()])
     now = found(state, Found())
     reported = [one for one in args.members if not args.reported or one.name in args.reported]
@@ -366,6 +368,17 @@ def _without_server(stack: Stack, member: StackMember) -> VimError:
         VimFault.PERMANENT,
         cure=f"the template must make a server named {member.vdu} there for each VNFC of that VDU.",
     )
+
+
+def _refuse_unused_ports(state: StackState, member: StackMember, server: StackResource) -> None:
+    for name, port in member.existing_ports.items():
+        if port in state.ports and state.device_of(port) != server.id:
+            raise VimError(
+                f"Stack {state.stack.name} is {state.stack.status}, but port {port} is not on the server of VNFC "
+                f"{member.name}, whose connection point {name} it is to be.",
+                VimFault.PERMANENT,
+                cure=f"let template and user data give the server the port nfv.CP.{name}.port; or roll back.",
+            )
 
 
 def _vnfcs(args: ChangeStack) -> dict[str, str]:

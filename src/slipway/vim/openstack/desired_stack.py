@@ -151,6 +151,7 @@ def _member(machine: Machine, top: str | None, group: bool = False) -> StackMemb
         flavour=machine.flavour,
         zone=machine.zone,
         volume_images={volume.name: volume.image for volume in machine.volumes if volume.image},
+        existing_ports={port.name: port.existing for port in machine.ports if port.existing},
     )
 
 

@@ -51,7 +51,9 @@ class OpenStackDriver:
         return await self._calls.run(connection, lambda: self._sessions.inspect(connection))
 
     async def find(self, connection: VimConnection, instance_id: str, inventory: Found) -> Found:
-        state = await look(self._cloud(connection), stack_name(instance_id))
+        ports = (port for machine in inventory.machines for port in machine.ports)
+        existing = [port.resource_id for port in ports if port.existing]
+        state = await look(self._cloud(connection), stack_name(instance_id), existing)
         return Found() if state is None else found(state, inventory)
 
     def refuse(self, change: Change) -> None:

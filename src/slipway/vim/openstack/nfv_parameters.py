@@ -2,7 +2,7 @@
 
     nfv:
       VDU: {VDU1: {flavor, image, computeFlavourId, vcImageId, locationConstraints, desired_capacity}}
-      CP: {VDU1_CP1: {network, fixed_ips: [{ip_address, subnet}]}}
+      CP: {VDU1_CP1: {network, fixed_ips: [{ip_address, subnet}], port}}
 
 The names of both versions of the peer stand there at once. A VDU with a copy for each member has an entry for each of
 them as well (`VDU1-0`). A storage with an image has an entry under VDU. `additionalParams.nfv` is merged over it all.
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from slipway.model.connectivity import asked_addresses
+from slipway.model.connectivity import asked_addresses, link_port
 from slipway.model.errors import Unprocessable
 from slipway.model.json_documents import merge_patch
 from slipway.model.machine import Machine, Wanted
@@ -21,10 +21,11 @@ from slipway.model.target import VnfTarget
 from slipway.vim.openstack.base_hot import CP, NFV, VDU, Form, Placement, is_named_read, with_members
 from slipway.vim.openstack.generated_hot import fixed_ip
 from slipway.vim.openstack.hot_template import BaseHot, calls, properties_of
-from slipway.vim.openstack.managed_networks import refuse_unused, with_networks
+from slipway.vim.openstack.managed_networks import refuse_unread_ports, refuse_unused, with_networks
 from slipway.vim.openstack.stack_spec import FileRef, StackSpec
 
 DESIRED_CAPACITY = "_desired_capacity"  # after an aspect's name: a parameter of its own, in version 1
+PORT = "port"  # of a connection point that is to be a port which exists: Neutron's id
 OPTIONAL = ("locationConstraints",)  # what a template may read although nothing is said; Heat reads an empty text
 CURES = {
     "computeFlavourId": "name it by requested_additional_capabilities in the VNFD, or let a grant choose one",
@@ -33,6 +34,7 @@ CURES = {
     "image": "give the VDU or storage sw_image_data in the VNFD, or let a grant choose an image",
     "network": "connect the connection point by extVirtualLinks",
     "ip_address": "ask for an address of the connection point in extVirtualLinks",
+    PORT: "name a port by linkPortId in extVirtualLinks, or let the template do without under a condition",
     "subnet": "name the subnet of the connection point in extVirtualLinks",
 }
 ELSE = "give it by additionalParams.nfv"
@@ -59,6 +61,8 @@ def base_hot_spec(
     networks = dict(target.managed_networks)
     if not incomplete:
         refuse_unused(base.path, base.template, networks, _links_read(target, base))
+        points = target.flavour.connection_points
+        refuse_unread_ports(base.path, target, [name for name in points if _reads(base, (CP,), (name,), (PORT,))])
         _refuse_unset(base, with_networks(with_members(base, copies, capacities), networks), parameters)
     return StackSpec(
         vnfd_id=target.vnfd_id,
@@ -73,10 +77,14 @@ def base_hot_spec(
 
 def reads_image(base: BaseHot, name: str) -> bool:
     """Whether the template asks `nfv` for the image of a VDU or storage: by its path, by a part of it, or computed."""
-    image = ((NFV,), (VDU,), (name,), ("image", "vcImageId"))
+    return _reads(base, (VDU,), (name,), ("image", "vcImageId"))
+
+
+def _reads(base: BaseHot, *keys: tuple[str, ...]) -> bool:
+    """Whether the template reads that of `nfv`: one of the keys at each level, or all below a level."""
     for argument in calls(base.template, "get_param"):
         path = argument if isinstance(argument, list) else [argument]
-        if all(part in keys or not isinstance(part, str) for part, keys in zip(path, image, strict=False)):
+        if all(part in known or not isinstance(part, str) for part, known in zip(path, ((NFV,), *keys), strict=False)):
             return True
     return False
 
@@ -193,7 +201,9 @@ def _point(target: VnfTarget, name: str, slot: int) -> dict[str, Any]:
         for data in link.ext_cps:
             if data.cpd_id == name:
                 asked = [fixed_ip(address) for address in asked_addresses(data, slot)]
-                return _known(network=link.resource_id, fixed_ips=asked or None)
+                port = link_port(link, data, slot)
+                existing = port.resource_handle.resource_id if port else None
+                return _known(network=link.resource_id, fixed_ips=asked or None, port=existing)
     inside = target.flavour.connection_points[name].virtual_link
     return _known(network=target.managed_networks.get(inside or ""))
 
@@ -241,10 +251,11 @@ def _refuse_unlike_members(target: VnfTarget, wanted: Wanted, placed: dict[str, 
                 f"{', '.join(zones)}; grant one zone, or give the template a resource for each member."
             )
         for point in target.flavour.connection_points.values():
-            asked = _point(target, point.name, 0).get("fixed_ips", ()) if point.vdu == vdu else ()
-            if any("ip_address" in one for one in asked):
+            own = _point(target, point.name, 0) if point.vdu == vdu else {}
+            if PORT in own or any("ip_address" in one for one in own.get("fixed_ips", ())):
+                one = "be a port that exists" if PORT in own else "have a fixed address"
                 raise Unprocessable(
-                    f"extVirtualLinks: {point.name} is to have a fixed address, and the {len(members)} members of VDU "
+                    f"extVirtualLinks: {point.name} is to {one}, and the {len(members)} members of VDU "
                     f"{vdu} are a group in the template, which share their parameters; leave it out, or give the "
                     "template a resource for each member."
                 )
@@ -266,8 +277,10 @@ def _refuse_unset(base: BaseHot, template: dict[str, Any], parameters: dict[str,
                 f"{base.path}: nothing sets its parameter {name}; give it as additionalParams.{name}, or give it a "
                 "default in the template."
             )
+    conditional = any(one.get("conditions") for one in (base.template, *base.nested.values()))
+    optional = (*OPTIONAL, PORT) if conditional else OPTIONAL
     for argument in calls(template.get("resources"), "get_param"):
-        if not isinstance(argument, list) or argument[:1] != [NFV] or argument[-1] in OPTIONAL:
+        if not isinstance(argument, list) or argument[:1] != [NFV] or argument[-1] in optional:
             continue
         if not all(isinstance(key, str | int) for key in argument):
             continue  # computed

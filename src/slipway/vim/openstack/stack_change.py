@@ -39,6 +39,7 @@ class StackMember(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     flavour: str | None = None
     zone: str | None = None
     volume_images: dict[str, str] = {}  # what its volumes are filled with, by their names in the VNFD
+    existing_ports: dict[str, str] = {}  # Neutron's ids of ports that its connection points are, and that are not made
 
 
 class ChangeStack(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -73,6 +74,10 @@ class ChangeStack(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     def ids(self) -> tuple[str, ...]:
         """All that it knows of; whatever of it is not there afterwards is gone."""
         return tuple(sorted({*self.known, *(one.id for one in (*self.members, *self.former))}))
+
+    @property
+    def existing_ports(self) -> tuple[str, ...]:
+        return tuple(sorted({port for one in self.members for port in one.existing_ports.values()}))
 
     def back(self) -> ChangeStack:
         """What undo does."""
