@@ -120,12 +120,12 @@ CASES: dict[str, tuple[dict[str, bytes], str, Check]] = {
     ),
     "constraints that nothing is done about": (
         varied("        name: worker\n", "        name: worker\n        nfvi_constraints: {numa: one}\n"),
-        "Definitions/vnfd.yaml:33: VDU 'worker' has nfvi_constraints: nothing is done about them. Cure: ask for a flavor",
+        "Definitions/vnfd.yaml:33: VDU 'worker' has nfvi_constraints: nothing is done about them. Cure: ask for a",
         lambda _, flavour: "worker" in flavour.vdus,
     ),
     "a boot order with what is no storage": (
         varied("        name: worker\n", "        name: worker\n        boot_order: [disk, nobody]\n"),
-        "boot_order of VDU 'worker' names what is no storage of it (nobody): that is ignored. Cure: name some of: disk.",
+        "boot_order of VDU 'worker' names what is no storage of it (nobody): that is ignored. Cure: name some of: di",
         lambda _, flavour: flavour.vdus["worker"].storages == ("disk",),
     ),
     "boot data with a place for a file": (

@@ -14,7 +14,7 @@ from slipway.vim.openstack.driver import OpenStackDriver
 from slipway.vim.openstack.heat import FLOATING_IP, MOST_RESOURCES, SERVER
 from slipway.vim.openstack.stack_change import CHANGE_STACK, ChangeStack, StackMember
 from slipway.vim.openstack.stack_spec import StackSpec
-from slipway.vim.openstack.user_data_stack import NOTE_STACK, NoteStack
+from slipway.vim.openstack.user_data_stack import READ_STACK, ReadStack
 from tests.contract.plans import Context
 from tests.unit.vim.keystone_standin import ApplicationCredential, Keystone, a_keystone
 from tests.unit.vim.loopback import Asked, Reply
@@ -264,7 +264,7 @@ async def test_what_is_noted_of_a_stack_has_the_types_of_its_template(
     driver: OpenStackDriver, cloud: OpenStack
 ) -> None:
     noted(cloud, TEMPLATE, {"a.yaml": "x"}, {"nfv": '{"VDU": 1}', "colour": "5"})
-    left = (await run(driver, cloud, NOTE_STACK, NoteStack())).data["stack"]
+    left = (await run(driver, cloud, READ_STACK, ReadStack())).data["stack"]
     assert left == {"template": TEMPLATE, "files": {"a.yaml": "x"}, "parameters": {"nfv": {"VDU": 1}, "colour": "5"}}
 
 
@@ -282,7 +282,7 @@ async def test_what_user_data_could_not_work_with_is_refused(
 ) -> None:
     noted(cloud, template, files, parameters)
     with pytest.raises(VimError, match=words):
-        await run(driver, cloud, NOTE_STACK, NoteStack())
+        await run(driver, cloud, READ_STACK, ReadStack())
 
 
 @pytest.mark.parametrize("declared", [5, [], {"nfv": 5}, {"nfv": None}, {"nfv": {"type": []}}])
@@ -290,7 +290,7 @@ async def test_odd_declarations_of_parameters_leave_them_as_heat_shows_them(
     driver: OpenStackDriver, cloud: OpenStack, declared: Any
 ) -> None:
     noted(cloud, {**TEMPLATE, "parameters": declared}, None, {"nfv": "{}"})
-    left = (await run(driver, cloud, NOTE_STACK, NoteStack())).data["stack"]
+    left = (await run(driver, cloud, READ_STACK, ReadStack())).data["stack"]
     assert left["parameters"] == {"nfv": "{}"}
 
 

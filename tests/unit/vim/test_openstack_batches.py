@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -65,7 +66,7 @@ def test_a_plan_grows_with_the_change_and_not_with_batches_times_members(of_pack
 def test_each_step_begins_where_the_one_before_it_ends(of_package: bool) -> None:
     now = new_image(of_package)
     changes = whole(planned(now))
-    for before, after in zip(changes, changes[1:], strict=False):
+    for before, after in pairwise(changes):
         assert after.before == before.after
         assert after.former == before.members
         assert after.known == before.known
@@ -97,7 +98,9 @@ class TestDifferences:
     def test_what_a_request_says_is_null_stays_null(self) -> None:
         """A merge patch has no way to say so."""
         earlier = replace(SCALE_OUT, after=replace(TWO, parameters={"a": 1}))
-        later = replace(earlier, before=earlier.after, former=earlier.members, after=replace(TWO, parameters={"a": None}))
+        later = replace(
+            earlier, before=earlier.after, former=earlier.members, after=replace(TWO, parameters={"a": None})
+        )
         assert following_change("one", earlier, later) is None  # so it is carried whole
 
     def test_renewals_are_those_of_the_step_alone(self) -> None:

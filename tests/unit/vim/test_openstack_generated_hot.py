@@ -326,7 +326,10 @@ def test_what_can_be_made_is_not_refused() -> None:
         (target(flavour(storages={"data": Storage(name="data", kind="object")})), "its storage data is of the kind"),
         (target(links=()), "extVirtualLinks: the connection point base_cp of VDU base has no network"),
         (target(flavour(placement=(apart("work"), apart("work", name="also")))), "VDU work: .* apart, also"),
-        (target(changed("work", boot_order=("data",))), "VDU work: it boots from its own image, and boot_order says data"),
+        (
+            target(changed("work", boot_order=("data",))),
+            "VDU work: it boots from its own image, and boot_order",
+        ),
         (target(changed("work", metadata={"key": "v" * 256})), "VDU work: kvp_data 'key' is more than the 255"),
         (target(changed("work", metadata={"": "v"})), "VDU work: kvp_data ''"),
         (target(flavour(placement=(apart("work", scope="zone"),))), "rule apart keeps VNFCs of work apart by zone"),

@@ -12,7 +12,7 @@ from slipway.model.descriptor import Flavour
 from slipway.model.machine import Found, FoundMachine, FoundPort, FoundVolume
 from slipway.model.plan import Plan, Step
 from slipway.model.target import Change, Renewal, VnfcMember, VnfTarget
-from slipway.vim.openstack.actions import servers_put_there
+from slipway.vim.openstack.actions import replacement_servers
 from slipway.vim.openstack.answers import Port, Server
 from slipway.vim.openstack.heat import PORT, SERVER, Stack, StackResource
 from slipway.vim.openstack.stack_change import (
@@ -248,7 +248,7 @@ class TestTemplatesOfPackages:
 
 
 class TestUndo:
-    """`servers_put_there`: whom the way back makes anew."""
+    """`replacement_servers`: whom the way back makes anew."""
 
     def step(self) -> ChangeStack:
         return args(steps(target(flavour()), target(with_image(flavour(), "work", "new")), "work").steps[0])
@@ -261,19 +261,19 @@ class TestUndo:
     def test_a_server_that_took_the_place_of_another_goes(self) -> None:
         step = self.step()
         assert step.after is not None
-        assert servers_put_there(self.there(digest_of(step.after), "another"), step) == {"another"}
+        assert replacement_servers(self.there(digest_of(step.after), "another"), step) == {"another"}
 
     def test_what_was_not_begun_or_is_taken_back_stays(self) -> None:
         step = self.step()
         assert step.before is not None
-        assert servers_put_there(self.there(digest_of(step.before), "server of work-0"), step) == set()
-        assert servers_put_there(self.there(digest_of(step.before), "another"), step) == set()
+        assert replacement_servers(self.there(digest_of(step.before), "server of work-0"), step) == set()
+        assert replacement_servers(self.there(digest_of(step.before), "another"), step) == set()
 
     def test_one_that_was_only_marked_before_a_crash_is_made_anew(self) -> None:
         step = self.step()
         assert step.before is not None
         there = self.there(digest_of(step.before), "server of work-0", "CHECK_FAILED")
-        assert servers_put_there(there, step) == {"server of work-0"}
+        assert replacement_servers(there, step) == {"server of work-0"}
 
     def test_a_member_of_a_group_that_was_made_anew_is_not_one_too_many(self) -> None:
         new = groups(with_image(groups_flavour(), "workerNode", "new"))

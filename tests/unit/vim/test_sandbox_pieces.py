@@ -94,7 +94,11 @@ def test_containers_are_refused(driver: SandboxDriver) -> None:
     ("words", "vnic_type", "reason"),
     [
         ({"metadata": {"a": "b"}}, None, "VDU web: a sandbox tells machines no kvp_data"),
-        ({"boot_order": ("root",)}, None, "VDU web: a sandbox boots machines from their image, and boot_order says root"),
+        (
+            {"boot_order": ("root",)},
+            None,
+            "VDU web: a sandbox boots machines from their image, and boot_order",
+        ),
         ({}, "direct", "connection point cp: a sandbox has no ports of the vnic_type direct"),
     ],
 )

@@ -12,6 +12,7 @@ from slipway.package.tosca.node_types import COMPUTE, CONTAINER, CONTAINER_UNIT,
 from slipway.package.tosca.section import Section
 from slipway.package.tosca.topology import Topology, requirements
 
+
 def read_storages(topology: Topology, files: ArtifactFiles) -> dict[str, Storage]:
     return {node.name: _storage(node, files) for node in topology.of_kind(*STORAGES)}
 

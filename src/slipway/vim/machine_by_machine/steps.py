@@ -14,7 +14,7 @@ from typing import ClassVar, TypeVar
 
 import msgspec
 
-from slipway.model.connectivity import all_asked_addresses
+from slipway.model.connectivity import all_asked_addresses, used_link_ports
 from slipway.model.descriptor import Flavour
 from slipway.model.errors import Unprocessable
 from slipway.model.instance import ExtVirtualLink
@@ -94,6 +94,12 @@ class MachineByMachine:
                 )
 
     def _refuse_addresses(self, links: Iterable[ExtVirtualLink]) -> None:
+        links = tuple(links)
+        for cp, port in (one for link in links for one in used_link_ports(link)):
+            raise Unprocessable(
+                f"extVirtualLinks: linkPortId {port.id} of the connection point {cp.cpd_id}: {self.words.lower()} "
+                "makes ports, and uses none that exists; leave it out."
+            )
         for cp in (cp for link in links for cp in link.ext_cps):
             for asked in all_asked_addresses(cp):
                 if any(one.subnet for one in asked):

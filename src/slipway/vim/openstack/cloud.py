@@ -14,7 +14,7 @@ from slipway.vim.blocking import BlockingCalls
 from slipway.vim.openstack.account import account_of
 from slipway.vim.openstack.answers import CURE as NOT_THE_SERVICE
 from slipway.vim.openstack.answers import Identified, Page, decoded
-from slipway.vim.openstack.errors import explained
+from slipway.vim.openstack.errors import translated_errors
 from slipway.vim.openstack.session import OpenStackSessions
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Cloud:
             from openstack.exceptions import raise_from_response
 
             known = list(self.secrets)
-            with explained(f"PUT {path} ({service})", known, keystone=self._keystone):
+            with translated_errors(f"PUT {path} ({service})", known, keystone=self._keystone):
                 api = getattr(self._connect(known), service)
                 headers = {"Content-Type": "application/octet-stream"}
                 response = api.request(path, "PUT", data=body, headers=headers)
@@ -95,7 +95,7 @@ class Cloud:
         """Of the project that the connection's account is in."""
 
         def ask() -> str:
-            with explained("Looking up the project", self.secrets, keystone=self._keystone):
+            with translated_errors("Looking up the project", self.secrets, keystone=self._keystone):
                 return str(self._sessions.connect(self._connection).current_project_id)
 
         return await self._calls.run(self._connection, ask)
@@ -160,7 +160,7 @@ class Cloud:
         version = {"microversion": NOVA_VERSION} if service == NOVA else {}
         cure = CURE if service == HEAT and json else None
         trusts = TRUSTS if (service, method, path) == (HEAT, "POST", "/stacks") and self._by_application else None
-        with explained(what, known, cure=cure, cure_500=trusts, keystone=self._keystone):
+        with translated_errors(what, known, cure=cure, cure_500=trusts, keystone=self._keystone):
             api = getattr(self._connect(known), service)
             headers = {"Content-Type": JSON_PATCH} if (service, method) == (GLANCE, "PATCH") else {}
             response: requests.Response = api.request(path, method, json=json, params=query, headers=headers, **version)

@@ -27,7 +27,7 @@ _NO_VERSIONS = {"DiscoveryFailure", "ServiceDiscoveryException", "NotSupported"}
 
 
 @contextmanager
-def explained(
+def translated_errors(
     what: str,
     secrets: Iterable[str] = (),
     *,
@@ -80,10 +80,10 @@ def vim_error(
 def _answer(error: Any) -> tuple[int, str, str] | None:
     """Status, host, message: of keystoneauth's HttpError or openstacksdk's HttpException."""
     status = getattr(error, "http_status", None) or getattr(error, "status_code", None)
-    return (status, _host(error.url), said(error)) if status else None
+    return (status, _host(error.url), message_of(error)) if status else None
 
 
-def said(error: Any) -> str:
+def message_of(error: Any) -> str:
     """A server's own words: keystoneauth puts status and request id behind them."""
     return str(error.details or error.message or "").partition(" (HTTP ")[0]
 

@@ -60,7 +60,8 @@ def _machine(machine: Machine, flavour: Flavour, networks: dict[str, str], tag: 
     boots_from = boot_storages(flavour, machine.vdu, machine.image)
     resources = {machine.name: _server(machine, flavour, boots_from, tag)}
     for port in machine.ports:
-        resources[f"{machine.name}:{port.name}"] = _port(port, networks)
+        if not port.existing:
+            resources[f"{machine.name}:{port.name}"] = _port(port, networks)
     last = None
     for volume in machine.volumes:
         name = f"{machine.name}:{volume.name}"
@@ -99,7 +100,7 @@ def _server(machine: Machine, flavour: Flavour, boots_from: Iterable[str], tag: 
         properties["availability_zone"] = machine.zone
     if machine.boot_data:
         properties["user_data"] = {"get_file": _boot_file(machine.boot_data)}
-    ports = [{"port": {"get_resource": f"{machine.name}:{port.name}"}} for port in machine.ports]
+    ports = [{"port": port.existing or {"get_resource": f"{machine.name}:{port.name}"}} for port in machine.ports]
     properties["networks"] = ports or [{"allocate_network": "none"}]
     if rule := next((one for one in rules_of_hosts(flavour) if machine.vdu in one.targets), None):
         properties["scheduler_hints"] = {"group": {"get_resource": _group_name(rule)}}

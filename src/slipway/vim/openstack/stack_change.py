@@ -24,8 +24,8 @@ class StackMember(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     """A VNFC, and where in the stack its server is.
 
     `top` is the resource of the stack itself that has it: the server, the nested stack around it, or a group of several
-    (`group`); None where a template of user data decides. Who is who in a group is told by `server`, the server's own
-    id, while it stands, and then by `ports`: a server made anew has those of the one before.
+    (`group`); None where a template of user data decides. Who is who in a group shows `server`, the server's own id,
+    while it stands, and then `ports`: a server made anew has those of the one before.
     """
 
     id: str
@@ -39,6 +39,7 @@ class StackMember(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     flavour: str | None = None
     zone: str | None = None
     volume_images: dict[str, str] = {}  # what its volumes are filled with, by their names in the VNFD
+    existing_ports: dict[str, str] = {}  # Neutron's ids of ports that its connection points are, and that are not made
 
 
 class ChangeStack(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -49,8 +50,8 @@ class ChangeStack(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     down. `pinned`: addresses that ports get back by undo. `known`: ids of what was there when it was planned.
     `recreated`: the stack, by Heat's own id, that is deleted and made again; "" where somebody else deleted it already.
     `reason` is for Heat's own record.
-    `user_data`: the steps that noted what the stack was told, and that ran the package's user data, if it has some.
-    `reported`: names of the members that the outcome tells of; none: all.
+    `user_data`: the steps that read the stack and that ran the package's user data, if it has some.
+    `reported`: names of the members that the outcome lists; none: all.
     """
 
     after: StackSpec | None = None
@@ -73,6 +74,10 @@ class ChangeStack(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     def ids(self) -> tuple[str, ...]:
         """All that it knows of; whatever of it is not there afterwards is gone."""
         return tuple(sorted({*self.known, *(one.id for one in (*self.members, *self.former))}))
+
+    @property
+    def existing_ports(self) -> tuple[str, ...]:
+        return tuple(sorted({port for one in self.members for port in one.existing_ports.values()}))
 
     def back(self) -> ChangeStack:
         """What undo does."""
@@ -151,7 +156,7 @@ def whole_change(args: Mapping[str, Any], arguments: Callable[[str], Mapping[str
 
 
 def digest_of(spec: StackSpec) -> str:
-    """Of all that Heat is told, the content of files by their digests."""
+    """Of all that goes to Heat, the content of files by their digests."""
     encoded = msgspec.json.encode(msgspec.to_builtins(spec), order="deterministic")
     return sha256(encoded).hexdigest()[:32]
 
