@@ -25,6 +25,7 @@ from slipway.vim.openstack.base_hot import rendered
 from slipway.vim.openstack.cloud import NOVA, Cloud, for_each
 from slipway.vim.openstack.failure import stack_failure
 from slipway.vim.openstack.heat import ATTACHMENT, PORT, SERVER, VOLUME, Stack, StackResource
+from slipway.vim.openstack.hot_template import tell_groups_anew
 from slipway.vim.openstack.stack_change import (
     CHANGE_STACK,
     FOLLOWING_CHANGE,
@@ -141,6 +142,7 @@ class StackActions:
             await for_each(marks, lambda one: heat.mark_unhealthy(cloud, one, args.reason or REASON))
             gone = await _free_volumes(cloud, state, renewed)
             told = msgspec.to_builtins(await body(args.after))
+            tell_groups_anew(told["template"], [one.name for one in state.resources if one.status == "UPDATE_FAILED"])
             try:
                 await heat.update(cloud, stack, told, digest_of(args.after), secrets)
             except VimError as refusal:
