@@ -17,6 +17,7 @@ from slipway.vim.openstack.actions import StackActions
 from slipway.vim.openstack.answers import decoded
 from slipway.vim.openstack.cloud import Cloud
 from slipway.vim.openstack.heat import SERVER
+from slipway.vim.openstack.hot_template import GROUP
 from slipway.vim.openstack.stack_change import ChangeStack, StackMember, as_args, digest_of, following_change
 from slipway.vim.openstack.stack_spec import StackSpec
 from slipway.vim.openstack.stack_state import STACK
@@ -238,3 +239,49 @@ async def test_a_replacement_that_heat_refuses_leaves_no_mark_for_the_next_opera
     assert not cloud.marked
     back = await run(cloud, REPLACE, undo=True)
     assert [(one.id, one.resource_id) for one in back.machines] == [("vnfc-0", "work-0")]
+
+
+GROUPED = StackSpec(
+    template={"resources": {"workers": {"type": GROUP, "properties": {"resource": {"type": "work.yaml"}}}}}
+)
+OTHER_IMAGE = StackSpec(
+    template={"resources": {"workers": {"type": GROUP, "properties": {"resource": {"type": "next.yaml"}}}}}
+)
+
+
+class OneGroup(OneStack):
+    """Whose members failed, or did not. `told`: what each update says of a member."""
+
+    def __init__(self, status: str) -> None:
+        super().__init__(status)
+        self.told: list[dict[str, Any]] = []
+
+    async def call(self, service: str, method: str, path: str, *, json: Any = None, secrets: Any = ()) -> None:
+        await super().call(service, method, path, json=json, secrets=secrets)
+        if method == "PUT" and path.startswith("/stacks"):
+            self.told.append(json["template"]["resources"]["workers"]["properties"]["resource"])
+
+    def _said(self, path: str) -> dict[str, Any]:
+        said = super()._said(path)
+        group = {"resource_name": "workers", "resource_type": GROUP, "resource_status": self.status}
+        link = {"rel": "stack", "href": "http://heat/v1/p/stacks/vnf-i/1"}
+        if path.endswith("/resources"):
+            said["resources"].append({**group, "physical_resource_id": "g", "links": [link]})
+        return said
+
+
+async def test_the_way_back_is_something_new_to_a_group_whose_update_failed() -> None:
+    """Else Heat, which remembers what the group was before that, leaves the member that failed as it is."""
+    change = ChangeStack(
+        before=GROUPED, after=OTHER_IMAGE, members=(member(0, "work-0"),), former=(member(0, "work-0"),)
+    )
+    cloud = OneGroup("UPDATE_FAILED")
+    await run(cloud, change, undo=True)
+    cloud.status, cloud.digest = "UPDATE_FAILED", digest_of(OTHER_IMAGE)
+    await run(cloud, change, undo=True)
+    first, second = cloud.told
+    assert (first["type"], second["type"]) == ("work.yaml", "work.yaml")
+    assert first["metadata"] != second["metadata"]
+    cloud = OneGroup("UPDATE_COMPLETE")
+    await run(cloud, change)
+    assert cloud.told == [{"type": "next.yaml"}]

@@ -26,6 +26,7 @@ from slipway.vim.openstack.base_hot import rendered
 from slipway.vim.openstack.cloud import NOVA, Cloud, for_each
 from slipway.vim.openstack.failure import stack_failure
 from slipway.vim.openstack.heat import ATTACHMENT, PORT, SERVER, VOLUME, Stack, StackResource
+from slipway.vim.openstack.hot_template import touch_groups
 from slipway.vim.openstack.stack_change import (
     CHANGE_STACK,
     FOLLOWING_CHANGE,
@@ -137,6 +138,7 @@ async def _begin_update(
     await for_each(marks, lambda one: heat.mark_unhealthy(cloud, one, args.reason or REASON))
     gone = await _free_volumes(cloud, state, renewed)
     body = msgspec.to_builtins(await update.body())
+    touch_groups(body["template"], [one.name for one in state.resources if one.status == "UPDATE_FAILED"])
     try:
         await heat.update(cloud, stack, body, digest, secrets)
     except VimError as refusal:
