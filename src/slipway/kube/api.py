@@ -214,9 +214,7 @@ class Api:
             if error.status != 404 and not (uid is not None and error.status == 409):
                 raise
 
-    async def watch(
-        self, path: str, *, metadata_only: bool = False, **query: str
-    ) -> AsyncGenerator[Object, None]:
+    async def watch(self, path: str, *, metadata_only: bool = False, **query: str) -> AsyncGenerator[Object, None]:
         """An event that is an error ends it as a KubeError: 410 when the version to go on from is too old."""
         asked = self._asked("WATCH", path)
         query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(WATCH_SECONDS), **query}
@@ -237,7 +235,8 @@ class Api:
                     return await self._open(asked, "GET", path, query, None, {"Accept": accept}, token)
 
         response = await self._authenticated(open_stream)
-        async with aclosing(response), aclosing(response.aiter_raw()) as chunks:
+        async with aclosing(response):
+            chunks = response.aiter_raw()
             while True:
                 with _kube_errors(asked, self._watch_idle):
                     async with asyncio.timeout(self._watch_idle):

@@ -214,7 +214,9 @@ def _read(answer: Object, kind: type[Any], server: str) -> Any:
     try:
         return msgspec.convert(_without_null(answer), kind)
     except msgspec.ValidationError as error:
-        raise KubeError(f"Discovery on {server}: the answer is not one of Kubernetes: {errors.short(str(error))}") from None
+        raise KubeError(
+            f"Discovery on {server}: the answer is not one of Kubernetes: {errors.short(str(error))}"
+        ) from None
 
 
 def _without_null(value: Any) -> Any:

@@ -35,9 +35,11 @@ class ObjectRef:
 
 
 class KubeApi(Protocol):
-    async def get(self, path: str, **query: str) -> Object: ...
+    async def get(self, path: str, *, metadata_only: bool = False, **query: str) -> Object:
+        """`metadata_only`: of an object or of a list, all but the metadata stays on the server."""
+        ...
 
-    async def list(self, path: str, **query: str) -> Objects:
+    async def list(self, path: str, *, metadata_only: bool = False, **query: str) -> Objects:
         """Every item, however many pages the server makes of them."""
         ...
 
@@ -65,12 +67,6 @@ class ObjectApi(KubeApi, Protocol):
 
     @property
     def discovery(self) -> Discovery: ...
-
-    async def get(self, path: str, *, metadata_only: bool = False, **query: str) -> Object:
-        """`metadata_only`: of an object or of a list, whatever else is in it stays on the server."""
-        ...
-
-    async def list(self, path: str, *, metadata_only: bool = False, **query: str) -> Objects: ...
 
     async def server_side_apply(self, path: str, manifest: Object, *, force: bool = False) -> Object:
         """Without `force`, a field that another manager has set to another value is a 409, with its causes."""

@@ -1,8 +1,8 @@
 """Whose an object is: a label with the VNF instance, annotations with the operation that made it and what was applied.
 
-    owner = Owner(instance_id, operation_id)
-    await api.list(pods.collection(), labelSelector=owner.selector)
-    owner_of(found) == instance_id; made_by(found) == operation_id; digest_of(found)
+owner = Owner(instance_id, operation_id)
+await api.list(pods.collection(), labelSelector=owner.selector)
+owner_of(found) == instance_id; made_by(found) == operation_id; digest_of(found)
 """
 
 from __future__ import annotations

@@ -15,16 +15,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import ChainMap
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
-from slipway.kube.discovery import Resource
 from slipway.kube import errors
+from slipway.kube.discovery import Resource
 from slipway.kube.errors import KubeError
-from slipway.kube.interface import Object, ObjectRef, ReportProgress
+from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress
 from slipway.model.errors import StepError
 from slipway.waiting import Backoff, Observation
 
@@ -32,6 +32,7 @@ T = TypeVar("T")
 PAGE = "250"  # objects of a list that are in memory whole, at most
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0  # seconds before a watch is begun again
 MOST_SELECTIONS = 100  # each is a connection
+BY_NAME = 3  # objects of a kind that are watched each by its name
 MOST_OBJECTS = 100_000  # of one selection
 TOGETHER = 0.05  # seconds in which changes are gathered before they are looked at
 REPORT_EVERY = 2.0  # seconds
@@ -53,7 +54,7 @@ class Selection:
     namespace: str | None = None
     labels: str = ""
     fields: str = ""
-    metadata_only: bool = False  # `keep` is given apiVersion, kind and metadata alone
+    metadata_only: bool = False  # all else stays on the server
 
     @property
     def path(self) -> str:
@@ -65,7 +66,6 @@ class Selection:
         return {key: value for key, value in chosen.items() if value}
 
     def ref(self, found: Object) -> ObjectRef:
-        """An item of a list does not say what kind it is."""
         metadata = found.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else None
         if not isinstance(metadata, dict) or not isinstance(name, str):
@@ -102,7 +102,9 @@ async def wait_until(
                 told(last)
             await asyncio.sleep(min(TOGETHER, max(0.0, end - time.monotonic())))
         trouble = f"; {watch.trouble}" if watch.trouble else ""
-    raise StepError(f"timed out after {limit:g} s waiting for {what} (last condition: {last}{trouble}).", temporary=True)
+    raise StepError(
+        f"timed out after {limit:g} s waiting for {what} (last condition: {last}{trouble}).", temporary=True
+    )
 
 
 class Watch(Generic[T]):
@@ -187,7 +189,7 @@ class Watch(Generic[T]):
         query = {"limit": PAGE, **selection.query}
         while True:
             page = await self._api.get(selection.path, metadata_only=selection.metadata_only, **query)
-            found |= {selection.ref(one): self._keep(one) for one in page.get("items") or []}
+            found |= {selection.ref(one): self._kept(selection, one) for one in page.get("items") or []}
             self._check_size(selection, found)
             metadata = page.get("metadata") or {}
             if not (following := metadata.get("continue")):
@@ -205,7 +207,7 @@ class Watch(Generic[T]):
         kind, found = event.get("type"), event.get("object") or {}
         known = self._found[selection]
         if kind in ("ADDED", "MODIFIED"):
-            known[selection.ref(found)] = self._keep(found)
+            known[selection.ref(found)] = self._kept(selection, found)
             self._check_size(selection, known)
         elif kind == "DELETED":
             known.pop(selection.ref(found), None)
@@ -214,9 +216,35 @@ class Watch(Generic[T]):
             self._changed.set()
         return str((found.get("metadata") or {}).get("resourceVersion") or "")
 
+    def _kept(self, selection: Selection, found: Object) -> T:
+        """An item of a list does not say what it is, and one of metadata says something else."""
+        what = {"apiVersion": selection.resource.api_version, "kind": selection.resource.kind}
+        return self._keep(found | what)
+
     def _check_size(self, selection: Selection, found: Mapping[ObjectRef, T]) -> None:
         if len(found) > MOST_OBJECTS:
             raise errors.too_large(f"GET {selection.path}", f"{MOST_OBJECTS} objects")
+
+
+async def select(
+    api: ObjectApi, refs: Iterable[ObjectRef], *, metadata_only: bool = False
+) -> tuple[list[Selection], dict[ObjectRef, ObjectRef]]:
+    """What to watch for these objects, and how each is called in what is watched: with its namespace, if it has one.
+
+    A few of a kind are watched by name, many together with all others of their namespace.
+    """
+    groups: dict[tuple[Resource, str | None], list[str]] = {}
+    called: dict[ObjectRef, ObjectRef] = {}
+    for ref in refs:
+        resource = await api.discovery.resource(ref.api_version, ref.kind)
+        namespace = (ref.namespace or "default") if resource.namespaced else None
+        called[ref] = ObjectRef(ref.api_version, ref.kind, ref.name, namespace)
+        groups.setdefault((resource, namespace), []).append(ref.name)
+    selections = []
+    for (resource, namespace), wanted in groups.items():
+        fields = [f"metadata.name={name}" for name in wanted] if len(wanted) <= BY_NAME else [""]
+        selections += [Selection(resource, namespace, "", one, metadata_only) for one in fields]
+    return selections, called
 
 
 class _Reporter:
