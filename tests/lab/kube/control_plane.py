@@ -43,7 +43,7 @@ def without_api_server(place: Path) -> Iterator[None]:
 
 
 def _programs() -> str:
-    """Built the first time. Without a way to build them there is nothing to test on."""
+    """Built the first time, unless LAB_PROGRAMS says where they are. Without a way to build them there is no test."""
     if given := os.environ.get("LAB_PROGRAMS"):
         return given
     found = subprocess.run([sys.executable, LAB / "programs"], capture_output=True, text=True)

@@ -130,23 +130,39 @@ async def test_a_full_namespace_is_told_as_a_quota(api: Api, namespace: str) -> 
     assert "free some of the quota" in caught.value.detail
 
 
-async def test_a_policy_that_refuses_is_told_and_a_webhook_that_does_not_answer_is_temporary(
-    api: Api, namespace: str
-) -> None:
+async def test_what_a_policy_refuses_is_told_in_its_words(api: Api, namespace: str) -> None:
     name = f"refuse-{namespace}"
-    await api.apply(_webhook(name, namespace))
+    for manifest in _policy(name, namespace):
+        await apply(api, manifest, US)
     try:
-        for _ in range(100):
-            try:
-                await apply(api, config_map(namespace, a="1"), US)
-            except KubeError as error:
-                caught = error
-                break
-            await asyncio.sleep(0.1)  # until the API server has read it
-        assert "failed calling webhook" in caught.detail
-        assert caught.temporary
+        error = await refusal(api, namespace)
+    finally:
+        for kind in ("validatingadmissionpolicies", "validatingadmissionpolicybindings"):
+            await api.delete(f"/apis/admissionregistration.k8s.io/v1/{kind}/{name}")
+    assert "no maps in this port" in error.detail
+    assert not error.temporary
+
+
+async def test_a_webhook_that_does_not_answer_is_temporary(api: Api, namespace: str) -> None:
+    name = f"refuse-{namespace}"
+    await apply(api, _webhook(name, namespace), US)
+    try:
+        error = await refusal(api, namespace)
     finally:
         await api.delete(f"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/{name}")
+    assert "failed calling webhook" in error.detail
+    assert error.temporary
+
+
+async def refusal(api: Api, namespace: str) -> KubeError:
+    """Of a new map, as soon as the API server knows that it must."""
+    for number in range(100):
+        try:
+            await apply(api, config_map(namespace, f"map-{number}"), US)
+        except KubeError as error:
+            return error
+        await asyncio.sleep(0.1)
+    raise AssertionError("it is not refused")
 
 
 async def test_deleted_is_waited_for_and_what_holds_it_is_named(api: Api, namespace: str) -> None:
@@ -202,3 +218,18 @@ def _webhook(name: str, namespace: str) -> Object:
     }
     configuration = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"}
     return {**configuration, "metadata": {"name": name}, "webhooks": [hook]}
+
+
+def _policy(name: str, namespace: str) -> list[Object]:
+    group = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": name}}
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    here = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}}
+    policy = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": "false", "message": "no maps in this port"}],
+    }
+    binding = {"policyName": name, "validationActions": ["Deny"], "matchResources": here}
+    return [
+        {**group, "kind": "ValidatingAdmissionPolicy", "spec": policy},
+        {**group, "kind": "ValidatingAdmissionPolicyBinding", "spec": binding},
+    ]

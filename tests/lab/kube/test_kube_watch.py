@@ -143,16 +143,14 @@ def _killed_and_back(control_plane: Path) -> bool:
 
 async def test_a_version_that_is_too_old_is_a_410_and_all_is_listed_again(api: Api, namespace: str) -> None:
     selection = await maps_in(api, namespace)
-    with pytest.raises(KubeError) as caught:
-        async with aclosing(api.watch(selection.path, resourceVersion="2")) as events:
-            async for _ in events:
-                pass
+    async with aclosing(api.watch(selection.path, resourceVersion="2")) as events:
+        with pytest.raises(KubeError) as caught:
+            await anext(events)
     assert caught.value.status == 410
     aging = Aging(api)
     await apply(api, namespace, "one", "1")
     async with Watch(aging, [selection], content) as watch:
         await seen(watch, {"one": "1"})
-        aging.old = True
         await apply(api, namespace, "two", "2")
         await seen(watch, {"one": "1", "two": "2"})
     assert aging.lists >= 2
@@ -193,7 +191,7 @@ async def test_a_token_that_is_refused_is_renewed_once_and_the_watch_goes_on(
     assert renewals == [1]
 
     async def again() -> Credentials:
-        return replace(bare, token="expired as well")
+        return replace(bare, token="expired-as-well")
 
     async with Api(replace(bare, token="expired"), renew=again) as refused:
         with pytest.raises(KubeError, match="401 Unauthorized") as caught:
