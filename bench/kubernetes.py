@@ -156,11 +156,10 @@ def main() -> None:
         place = Path(directory)
         with lab(place / "control-plane") as plane:
             ours, theirs = applied(plane, place)
-            grown = watching(plane)
-    for who, seconds in (("by Slipway", ours), ("by kubectl", theirs)):
-        print(f"  {OBJECTS} objects {who}: {', '.join(f'{one:.2f}' for one in seconds)} s")
-    print(figures.KUBE_APPLY.line(statistics.median(ours) / statistics.median(theirs)), flush=True)
-    print(figures.KUBE_WATCH.line(grown), flush=True)
+            for who, seconds in (("by Slipway", ours), ("by kubectl", theirs)):
+                print(f"  {OBJECTS} objects {who}: {', '.join(f'{one:.2f}' for one in seconds)} s")
+            print(figures.KUBE_APPLY.line(statistics.median(ours) / statistics.median(theirs)), flush=True)
+            print(figures.KUBE_WATCH.line(watching(plane)), flush=True)
 
 
 if __name__ == "__main__":
