@@ -118,7 +118,8 @@ def watching(plane: ControlPlane) -> float:
 async def _make_pods(plane: ControlPlane) -> None:
     from slipway.kube.api import Api
     from slipway.kube.credentials import from_kubeconfig
-    from slipway.kube.wait_ready import ObjectRef, wait_ready
+    from slipway.kube.interface import ObjectRef
+    from slipway.kube.wait_ready import wait_ready
 
     async with Api(from_kubeconfig(plane.kubeconfig.read_text())) as api:
         await wait_ready(api, [ObjectRef("v1", "ServiceAccount", "default", "default")], (), 60)
