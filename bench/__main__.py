@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import by_hand, clusters, figures, growth, lifecycle, notifications, onboarding, openstack
+from bench import by_hand, clusters, figures, growth, kubernetes, lifecycle, notifications, onboarding, openstack
 from bench.figures import Figure
 from bench.history import write_history
 from bench.load import rate, request
@@ -142,6 +142,7 @@ def main() -> None:
         many_clusters(place)
         real_clusters(place)
         stacks(place)
+        kubernetes.main()
         growth.table(place)
         with serving(place / "history"):
             pass

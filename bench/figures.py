@@ -48,6 +48,8 @@ SILENT_SUBSCRIBER = Figure("50 at once: a subscriber that never answers, or none
 BY_HAND = Figure("a real cluster, 3 nodes: Slipway against by hand", "times", None, 1.1)
 OPENSTACK = Figure("5 servers on OpenStack: Slipway against Heat by hand", "times", None, 1.1)
 OPENSTACK_MORE = Figure("5 servers on OpenStack: Slipway beyond Heat by hand", "s", None, 1.0)
+KUBE_APPLY = Figure("200 objects: Slipway against kubectl apply", "times", None, 1.0)
+KUBE_WATCH = Figure("watching 1000 pods, memory beyond an idle client", "MiB", None, 20)
 ONBOARDING = Figure("onboarding the sample cluster package, wall", "s", 2.0, 0.1)
 ONBOARDING_CPU = Figure("onboarding the sample cluster package, CPU", "s", 2.0, 0.1)
 

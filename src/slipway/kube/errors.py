@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import re
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from slipway.model.errors import StepError
-from slipway.outgoing.responses import server_message
+from slipway.outgoing.responses import LONGEST, server_message
 
 MOST = 600  # characters of what a server says
+TAIL = 250  # of those, from the end of a message
 _SHORTEST_SECRET = 4  # a shorter one would blank out half of any text
 
 # An API server that has just started knows no roles yet, and refuses even the administrator whom kubeadm made.
 _NO_ROLES_YET = 'User "kubernetes-admin" cannot '
 
+# What server-side apply says of a manifest that does not fit the schema, with status 500.
+NOT_THE_SCHEMA = "failed to create typed patch object"
+QUOTA = "exceeded quota:"
+DENIED = re.compile(r"admission webhook .* denied the request|ValidatingAdmissionPolicy .* denied request")
 BUDGET = "DisruptionBudget"
 TERMINATING = "NamespaceTerminating"
 
 
 @dataclass(frozen=True)
 class Cause:
-    """One of the reasons in a Status: `reason` for programs, `message` for people."""
+    """One of the reasons in a Status: `reason` for programs, `message` for people, and the field that it is about."""
 
     reason: str
     message: str
+    field: str = ""
 
 
 class KubeError(StepError):
@@ -71,14 +78,16 @@ def refused(asked: str, status: int, body: bytes, secrets: Iterable[str] = ()) -
     said = _status(body)
     hidden = list(secrets)
     causes = said.details.causes if said.details and said.details.causes else []
-    message = short(said.message or body.decode(errors="replace"), hidden) or "no reason given"
+    message = _ends(said.message or body.decode(errors="replace"), hidden) or "no reason given"
     return KubeError(
         f"{asked} was answered with {status}{f' {short(said.reason)}' if said.reason else ''}: {message}.",
         status=status,
         reason=said.reason,
-        causes=tuple(Cause(short(cause.reason), short(cause.message, hidden)) for cause in causes[:10]),
-        temporary=status == 429 or status >= 500 or (status == 403 and _NO_ROLES_YET in said.message),
-        cure=_cure(status, said.reason),
+        causes=tuple(
+            Cause(short(cause.reason), _ends(cause.message, hidden), short(cause.field)) for cause in causes[:10]
+        ),
+        temporary=_is_temporary(status, said.message),
+        cure=_cure(status, said.reason, said.message),
     )
 
 
@@ -112,18 +121,29 @@ def not_kubernetes(asked: str, body: bytes) -> KubeError:
     )
 
 
-def unknown_kind(api_version: str, kind: str, server: str) -> KubeError:
+def unknown_kind(api_version: str, kind: str, server: str, served: Sequence[str] = ()) -> KubeError:
+    """`served`: versions of the group that have the kind."""
+    versions = short(", ".join(served))
+    why = f"served versions: {versions}" if versions else "no CustomResourceDefinition there serves it"
+    cure = (
+        f"write one of these as apiVersion: {versions}; or install a CustomResourceDefinition that serves the other."
+        if versions
+        else "correct apiVersion and kind, or install the CustomResourceDefinition first."
+    )
     return KubeError(
-        f"{server} knows no {short(kind)} in {short(api_version)}.",
-        status=404,
-        reason="NotFound",
-        cure="correct apiVersion and kind, or install the CustomResourceDefinition first.",
+        f"{server} knows no {short(kind)} in {short(api_version)}; {why}.", status=404, reason="NotFound", cure=cure
     )
 
 
 def short(text: str, secrets: Iterable[str] = ()) -> str:
     """A server's message on one line, bounded; secrets in it are masked."""
     return server_message(text, (one for one in secrets if len(one) >= _SHORTEST_SECRET), most=MOST)
+
+
+def _ends(text: str, secrets: Iterable[str]) -> str:
+    """As `short`, but of a long message the middle is left out: API servers put a whole object before what is wrong."""
+    whole = server_message(text, (one for one in secrets if len(one) >= _SHORTEST_SECRET), most=LONGEST)
+    return whole if len(whole) <= MOST else f"{whole[: MOST - TAIL]} … {whole[-TAIL:]}"
 
 
 def secrets_of(body: Any) -> list[str]:
@@ -142,7 +162,24 @@ def _status(body: bytes) -> _Status:
         return _Status()
 
 
-def _cure(status: int, reason: str) -> str | None:
+def _is_temporary(status: int, message: str) -> bool:
+    if status == 403:
+        return _NO_ROLES_YET in message
+    return (status == 429 or status >= 500) and NOT_THE_SCHEMA not in message
+
+
+def is_quota(error: KubeError) -> bool:
+    """A namespace is full: nothing is wrong with what was asked."""
+    return error.status == 403 and QUOTA in error.detail
+
+
+def _cure(status: int, reason: str, message: str) -> str | None:
+    if NOT_THE_SCHEMA in message:
+        return "correct the field that is named."
+    if status == 403 and QUOTA in message:
+        return "free some of the quota that is named, or have it raised."
+    if status in (400, 403) and DENIED.search(message):
+        return "correct what the admission webhook or policy names."
     if status == 409:
         return (
             "remove the one that is there, or give another name."

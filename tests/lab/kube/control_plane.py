@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,8 +31,21 @@ def shared_control_plane(place: Path) -> Iterator[Path]:
                 subprocess.run([LAB / "control-plane", "down", "--purge"], env=environment, check=True)
 
 
+@contextmanager
+def without_api_server(place: Path) -> Iterator[None]:
+    """Killed, as by a power cut; at the end it is back."""
+    os.kill(int((place / "kube-apiserver.pid").read_text()), signal.SIGKILL)
+    try:
+        yield
+    finally:
+        environment = {**os.environ, "LAB_DIR": str(place), "LAB_PROGRAMS": _programs()}
+        subprocess.run([LAB / "control-plane", "up"], env=environment, check=True, capture_output=True)
+
+
 def _programs() -> str:
-    """Built the first time. Without a way to build them there is nothing to test on."""
+    """Built the first time, unless LAB_PROGRAMS says where they are. Without a way to build them there is no test."""
+    if given := os.environ.get("LAB_PROGRAMS"):
+        return given
     found = subprocess.run([sys.executable, LAB / "programs"], capture_output=True, text=True)
     if found.returncode:
         pytest.skip(f"no Kubernetes programs: {found.stderr.strip().splitlines()[-1]}")
