@@ -80,6 +80,12 @@ class Discovery:
         ref = ref_of(manifest)
         return (await self.resource(ref.api_version, ref.kind)).path(ref.namespace, ref.name)
 
+    async def everything(self) -> tuple[Resource, ...]:
+        """All that is served, as far as the server tells it at once."""
+        for root in ("api", "apis"):
+            await self._ask_for_all(root)
+        return tuple(self._known.values())
+
     def forget(self) -> None:
         """After a CustomResourceDefinition was changed or removed; a new kind is found without."""
         self._known.clear()
