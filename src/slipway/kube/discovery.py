@@ -21,6 +21,7 @@ from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object, ref_of
 
 MOST_RESOURCES = 20_000  # that are remembered; a large cluster has some hundred
+NOT_FOR_US = (403, 404, 406)  # a proxy, or a server with half an API: each group is asked then
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
@@ -95,7 +96,12 @@ class Discovery:
         """`root`: "api", the core's, or "apis"."""
         if root in self._asked_for_all:
             return
-        answer = await self._get(f"/{root}", accept=AGGREGATED)
+        try:
+            answer = await self._get(f"/{root}", accept=AGGREGATED)
+        except KubeError as error:
+            if error.status not in NOT_FOR_US:
+                raise
+            answer = {}
         self._asked_for_all.add(root)
         if answer.get("kind") == "APIGroupDiscoveryList":
             self._remember(_aggregated(_read(answer, _GroupDiscoveries, self._server).items))
