@@ -10,7 +10,7 @@ from slipway.kube.api import Api
 from slipway.kube.deletion import Doomed, delete, wait_gone
 from slipway.kube.drain import gather_or_cancel
 from slipway.kube.errors import KubeError
-from slipway.kube.interface import Object, ObjectRef
+from slipway.kube.interface import Object, ObjectRef, Propagation
 from slipway.kube.ownership import Owner
 from slipway.kube.readiness import Rule
 from slipway.kube.wait_ready import wait_ready
@@ -37,7 +37,7 @@ from slipway.vim.kubernetes.object_plan import VDU, FileObjects, ObjectPlan
 from slipway.vim.kubernetes.object_steps import PREREQUISITE, READY_TIMEOUT, REMOVE_TIMEOUT
 from slipway.vim.kubernetes.session import Session, vim_errors
 from slipway.vim.kubernetes.vnfcs import list_vnfcs, wait_for_vnfcs
-from slipway.vim.kubernetes.waves import DEFINITION
+from slipway.vim.kubernetes.waves import DEFINITION, Wave, wave_of
 
 APPLY_TIMEOUT = 600.0  # seconds: a webhook that is to be asked may only just be starting
 ESTABLISHED_TIMEOUT = 120.0  # for definitions
@@ -132,7 +132,7 @@ class ObjectActions:
         async with self._session(ctx) as session:
             left = await _everything_labelled(session, args.namespaces)
             doomed = [Doomed(_ref(one), one["metadata"]["uid"]) for one in left]
-            await gather_or_cancel(delete(session.api, one, propagation="Foreground") for one in doomed)
+            await gather_or_cancel(delete(session.api, one, propagation=_propagation(one.ref)) for one in doomed)
             await _until_gone(session, doomed, REMOVE_TIMEOUT)
             return Outcome()
 
@@ -163,7 +163,7 @@ async def _applied(
 
 
 async def _remove(session: Session, objects: Sequence[Placed], grace: int | None, *, pods: Sequence[str] = ()) -> None:
-    """Those that are the instance's. Foreground: what belongs to them goes first, so none of it is left at the end."""
+    """Those that are the instance's, and are then waited for."""
     kinds = {(one.api_version, one.kind, one.namespace) for one in objects}
     names = {one.ref for one in objects}
     ours = [one for one in await labelled(session.api, session.owner.instance_id, kinds) if _ref(one) in names]
@@ -172,7 +172,7 @@ async def _remove(session: Session, objects: Sequence[Placed], grace: int | None
     vnfcs = [one for one in await list_vnfcs(session.api, roots) if one.type == "Pod"] if grace is not None else []
     doomed = [Doomed(_ref(one), one["metadata"]["uid"]) for one in ours]
     await gather_or_cancel(
-        delete(session.api, one, grace=grace if one.ref.kind == "Pod" else None, propagation="Foreground")
+        delete(session.api, one, grace=grace if one.ref.kind == "Pod" else None, propagation=_propagation(one.ref))
         for one in doomed
     )
     places = {root["metadata"]["annotations"][VDU]: root["metadata"]["namespace"] for root in roots}
@@ -311,6 +311,15 @@ async def _vnfcs(
         raise
     except StepError as error:
         raise VimError(error.detail, VimFault.PERMANENT) from None
+
+
+def _propagation(ref: ObjectRef) -> Propagation:
+    """Workloads stay until their pods are gone, so that none is left when they are.
+
+    Not so custom resources: the garbage collector learns of a new kind within half a minute only, and what belongs to
+    them is for their controllers to remove.
+    """
+    return "Foreground" if wave_of(ref.api_version, ref.kind) is Wave.WORKLOADS else "Background"
 
 
 def _ref(one: Object) -> ObjectRef:
