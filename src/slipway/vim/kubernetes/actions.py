@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from msgspec.structs import replace
+
 from slipway.kube.api import Api
 from slipway.kube.deletion import Doomed, delete, wait_gone
 from slipway.kube.drain import gather_or_cancel
@@ -33,8 +35,8 @@ from slipway.vim.kubernetes.arguments import (
     WaitReady,
 )
 from slipway.vim.kubernetes.inventory import labelled, labelled_of
-from slipway.vim.kubernetes.object_plan import VDU, FileObjects, ObjectPlan
-from slipway.vim.kubernetes.object_steps import PREREQUISITE, READY_TIMEOUT, REMOVE_TIMEOUT
+from slipway.vim.kubernetes.object_plan import CONTENT, OBJECT, PREREQUISITE, VDU, FileObjects, ObjectPlan
+from slipway.vim.kubernetes.object_steps import READY_TIMEOUT, REMOVE_TIMEOUT
 from slipway.vim.kubernetes.session import Session, vim_errors
 from slipway.vim.kubernetes.vnfcs import list_vnfcs, wait_for_vnfcs
 from slipway.vim.kubernetes.waves import DEFINITION, Wave, wave_of
@@ -67,7 +69,7 @@ class ObjectActions:
     async def _apply(self, args: Apply, ctx: StepContext) -> Outcome:
         async with self._session(ctx) as session:
             known = {one.id for one in args.former}
-            objects = await _applied(session, args.files, args.namespace, present=known)
+            objects = await _applied(session, args.files, args.namespace, present=known, force=args.force)
             definitions = [one.ref for one in map(Placed.found, objects) if _group_kind(one) == DEFINITION]
             await _until_ready(session, definitions, (), ESTABLISHED_TIMEOUT)
             return Outcome(objects=tuple(objects))
@@ -80,8 +82,10 @@ class ObjectActions:
             await _remove(session, await _placed(session, made, args.namespace), 0)
             vdus = [Placed.planned(one) for one in args.former if one.vdu]
             await _let_new_pods_leave_first(session, vdus, args)
-            objects = await _applied(session, args.before, args.namespace, present=former, force=True)
-            refs = [await session.ref(one, args.namespace) for one in args.former]
+            changed = await _changed_since(session, args)
+            objects = await _applied(session, changed, args.namespace, present=former, force=True)
+            refs = [await session.ref(one, args.namespace) for file in changed for one in file.objects]
+            refs += [await session.ref(one, args.namespace) for one in vdus]
             found = await _until_ready(session, refs, await session.rules(args.rules), READY_TIMEOUT)
             pods = await _vnfcs(session, found, vdus)
             known = {id_ for vdu in vdus for id_ in args.pods.get(vdu.vdu or "", ())}
@@ -230,6 +234,19 @@ async def _everything_labelled(session: Session, namespaces: Sequence[str]) -> l
     return list(by_uid.values())
 
 
+async def _changed_since(session: Session, args: Apply) -> tuple[FileObjects, ...]:
+    """Of what was there before, what is not as it was applied then: the rest is left to whoever changed it."""
+    placed = await _placed(session, [Placed.planned(one) for one in args.former], args.namespace)
+    kinds = {(one.api_version, one.kind, one.namespace) for one in placed}
+    ours = await labelled(session.api, session.owner.instance_id, kinds)
+    notes = [one["metadata"].get("annotations") or {} for one in ours]
+    applied = {one.get(OBJECT): one.get(CONTENT) for one in notes}
+    return tuple(
+        replace(file, objects=tuple(one for one in file.objects if applied.get(one.id) != one.digest))
+        for file in args.before
+    )
+
+
 async def _let_new_pods_leave_first(session: Session, vdus: Sequence[Placed], args: Apply) -> None:
     """When a scale-out is taken back, the pods that it brought leave, and not whichever the controller likes."""
     roots = await _roots(session, vdus, args.namespace)
@@ -260,8 +277,6 @@ async def _roots(session: Session, vdus: Sequence[Placed], override: str | None)
 
 async def _placed(session: Session, objects: Sequence[Placed], override: str | None) -> list[Placed]:
     """With their namespaces; without those whose kind nobody serves (any more)."""
-    from msgspec.structs import replace
-
     placed = []
     for one in objects:
         try:
