@@ -8,9 +8,9 @@ from slipway.kube.credentials import Credentials
 from slipway.model.action import VimConnection
 from slipway.model.vim import KUBERNETES
 from slipway.vim.kubernetes.driver import KubernetesVimDriver
-from tests.lab.kube.conftest import administrator, api, kubeconfig, namespace, node
+from tests.lab.kube.conftest import administrator, api, control_plane, kubeconfig, namespace, node
 
-__all__ = ["administrator", "api", "kubeconfig", "namespace", "node"]
+__all__ = ["administrator", "api", "control_plane", "kubeconfig", "namespace", "node"]
 
 
 def vim_of(administrator: Credentials, namespace: str) -> VimConnection:
