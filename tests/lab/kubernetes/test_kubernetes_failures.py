@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator
 from hashlib import sha256
 
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from slipway.kube import paths
 from slipway.kube.api import Api
+from slipway.kube.credentials import Credentials
 from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object
 from slipway.model.action import VimConnection
@@ -24,6 +26,8 @@ from slipway.waiting import Backoff
 from tests.contract.life import FIRST, INSTANTIATE, NEXT, ONE, OTHER, TERMINATE, UPDATE, Life, heal, out
 from tests.contract.plans import run_plan, undo_steps
 from tests.lab.kube.fake_kubelet import FakeNode
+from tests.lab.kubernetes.conftest import vim_of
+from tests.lab.kubernetes.tcp_way import a_way_to
 from tests.unit.vim.kubernetes_targets import PATH, config, together, workload
 
 pytestmark = pytest.mark.group(name="kubernetes")
@@ -227,6 +231,40 @@ spec:
     error = await Cnf(connection, together(workload(), job)).refused()
     assert "Job" in error.detail
     assert "DeadlineExceeded" in error.detail
+
+
+async def test_vdus_of_machines_that_manifests_come_with_are_pods(connection: VimConnection, node: FakeNode) -> None:
+    """As in packages written for other managers: Vdu.Compute, named as the object, manifests in the request."""
+    cnf = Cnf(connection, workload(), workload(image="web:2"))
+    vdu = Vdu(name="VDU1", title="web", initial=2, maximum=5)
+    flavour = replace(cnf.life.flavours[FIRST], vdus={"VDU1": vdu}, aspects={}, manifests=())
+    cnf.life.flavours = {FIRST: flavour, NEXT: flavour}
+    request = replace(INSTANTIATE, additional_params={"lcm-kubernetes-def-files": [PATH]})
+    await cnf.life.run(OperationType.INSTANTIATE, request)
+    assert await cnf.life.counts() == {"VDU1": 2}
+    before = set(cnf.life.vnfcs("VDU1"))
+    await cnf.life.run(OperationType.CHANGE_VNFPKG, UPDATE)
+    assert await cnf.life.counts() == {"VDU1": 2}
+    assert not before & set(cnf.life.vnfcs("VDU1"))
+    await cnf.life.agreed()
+
+
+async def test_an_api_server_that_goes_away_is_waited_for(
+    administrator: Credentials, namespace: str, node: FakeNode
+) -> None:
+    async with a_way_to(administrator) as way:
+        vim = vim_of(dataclasses.replace(administrator, server=way.url), namespace)
+        cnf = Cnf(vim, together(config(), workload()))
+        node.starts = False
+        begun = asyncio.create_task(cnf.instantiate())
+        await way.until_used()
+        await way.close()
+        node.starts = True
+        await asyncio.sleep(3)
+        assert not begun.done()
+        await way.open()
+        await begun
+        assert await cnf.life.counts() == {"web": 2}
 
 
 def _leaf(name: str) -> str:

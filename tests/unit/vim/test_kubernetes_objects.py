@@ -210,6 +210,12 @@ def test_links_are_refused_by_name() -> None:
         DRIVER.refuse(change(now, now, reconnects=True))
 
 
+def test_dependencies_between_vdus_are_refused_by_name() -> None:
+    vdus = (Vdu(name="web", container=True, depends_on=("store",)), Vdu(name="store", container=True))
+    with pytest.raises(Unprocessable, match="VDU web: the VNFD wants store to be there before it"):
+        DRIVER.refuse(change(None, target(workload(), of=flavour(vdus))))
+
+
 def test_a_file_that_the_package_lacks_is_named() -> None:
     now = _with(target(workload()), {"lcm-kubernetes-def-files": ["Files/none.yaml"]}, frozenset({PATH}))
     with pytest.raises(Unprocessable, match=r"no file 'Files/none\.yaml'"):

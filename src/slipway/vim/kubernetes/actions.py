@@ -40,8 +40,10 @@ from slipway.vim.kubernetes.object_steps import READY_TIMEOUT, REMOVE_TIMEOUT
 from slipway.vim.kubernetes.session import Session, vim_errors
 from slipway.vim.kubernetes.vnfcs import list_vnfcs, wait_for_vnfcs
 from slipway.vim.kubernetes.waves import DEFINITION, Wave, wave_of
+from slipway.waiting import Backoff
 
 APPLY_TIMEOUT = 600.0  # seconds: a webhook that is to be asked may only just be starting
+AWAY_TIMEOUT = 120.0  # for an API server that does not answer to come back
 ESTABLISHED_TIMEOUT = 120.0  # for definitions
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"  # the pods with the lowest leave first
 LOWEST_COST = "-2147483648"
@@ -63,6 +65,7 @@ class ObjectActions:
         connection = await ctx.connection()
         with vim_errors():
             async with self._api(connection) as api:
+                await _until_served(api)
                 namespace = account_of(connection).namespace
                 yield Session(api, Owner(ctx.instance_id, ctx.operation_id), namespace, ctx)
 
@@ -139,6 +142,18 @@ class ObjectActions:
             await gather_or_cancel(delete(session.api, one, propagation=_propagation(one.ref)) for one in doomed)
             await _until_gone(session, doomed, REMOVE_TIMEOUT)
             return Outcome()
+
+
+async def _until_served(api: Api) -> None:
+    """An API server may be away for a minute: each attempt of a step begins with waiting for it."""
+    backoff = Backoff(0.5, 10.0, timeout=AWAY_TIMEOUT)
+    while True:
+        try:
+            await api.discovery.everything()
+            return
+        except KubeError as error:
+            if not error.temporary or not await backoff.pause():
+                raise
 
 
 async def _forget(args: WaitReady, ctx: StepContext) -> Outcome:

@@ -112,7 +112,7 @@ def _holds(there: Any, wanted: Any) -> bool:
 
 def _may_pass(error: KubeError) -> bool:
     no_account = error.status == 403 and "serviceaccount" in error.detail and "not found" in error.detail
-    return (error.temporary and error.status is not None) or no_account
+    return error.temporary or no_account
 
 
 def _is_immutable(error: KubeError) -> bool:

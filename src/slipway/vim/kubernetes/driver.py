@@ -21,7 +21,7 @@ from slipway.vim.kubernetes.drift import drift
 from slipway.vim.kubernetes.inventory import find
 from slipway.vim.kubernetes.object_steps import steps_of
 from slipway.vim.kubernetes.oidc import IdTokens
-from slipway.vim.kubernetes.refusals import refuse_connectivity, refuse_machines
+from slipway.vim.kubernetes.refusals import refuse_connectivity, refuse_dependencies, refuse_machines
 from slipway.vim.kubernetes.session import fault_of, vim_errors
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ class KubernetesVimDriver:
         if change.after is None:
             return
         refuse_machines(change.after)
+        refuse_dependencies(change.after)
         refuse_parameters(change)
         refuse_connectivity(change)
 

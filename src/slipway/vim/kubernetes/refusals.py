@@ -17,6 +17,15 @@ def refuse_machines(target: VnfTarget) -> None:
         )
 
 
+def refuse_dependencies(target: VnfTarget) -> None:
+    for vdu in target.flavour.vdus.values():
+        if vdu.depends_on:
+            raise Unprocessable(
+                f"VDU {vdu.name}: the VNFD wants {', '.join(vdu.depends_on)} to be there before it, and a Kubernetes "
+                "VIM starts all workloads at once; leave the dependency out, and let containers wait for what they need."
+            )
+
+
 def refuse_connectivity(change: Change) -> None:
     """Pods get their networks from the cluster and from the manifests."""
     target = change.after
