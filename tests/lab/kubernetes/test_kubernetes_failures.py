@@ -183,6 +183,7 @@ async def test_a_definition_with_objects_of_others_is_kept_and_they_are_named(
     await api.apply(theirs)
     with pytest.raises(VimError, match=f"1 objects of others would go with it .Leaf {namespace}/theirs"):
         await cnf.life.run(OperationType.TERMINATE, TERMINATE)
+    assert await cnf.life.counts() == {"web": 2}, "what serves them runs"
     await api.delete(f"/apis/failures.slipway.example/v1/namespaces/{namespace}/leaves/theirs")
     await cnf.life.run(OperationType.TERMINATE, TERMINATE)
     with pytest.raises(KubeError, match="404"):

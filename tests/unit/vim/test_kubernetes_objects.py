@@ -124,10 +124,11 @@ def test_everything_goes_in_the_reverse_order() -> None:
     now = target(together(CRD, config(), workload(), object_of("Page", api_version="example.com/v1")))
     plan = DRIVER.steps(change(now, None, grace_seconds=10), standing(now))
     assert ids(plan) == [
+        "see that nobody else uses it",
         "remove custom resources", "remove workloads", "remove configuration and storage",
         "remove custom resource definitions", "remove what else is left",
     ]  # fmt: skip
-    assert all(step.irreversible for step in plan.steps)
+    assert [step.irreversible for step in plan.steps] == [False, True, True, True, True, True]
 
 
 def test_chosen_pods_are_deleted_and_the_whole_is_made_again_when_asked_so() -> None:

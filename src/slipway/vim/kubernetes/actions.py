@@ -23,11 +23,13 @@ from slipway.vim.kubernetes.account import account_of
 from slipway.vim.kubernetes.apply_object import apply_object
 from slipway.vim.kubernetes.arguments import (
     APPLY,
+    CHECK_UNUSED,
     DELETE_PODS,
     REMOVE,
     SWEEP,
     WAIT,
     Apply,
+    CheckUnused,
     DeletePods,
     Placed,
     Remove,
@@ -38,10 +40,12 @@ from slipway.vim.kubernetes.inventory import labelled, labelled_of
 from slipway.vim.kubernetes.object_plan import CONTENT, OBJECT, PREREQUISITE, VDU, FileObjects, ObjectPlan
 from slipway.vim.kubernetes.object_steps import READY_TIMEOUT, REMOVE_TIMEOUT
 from slipway.vim.kubernetes.session import Session, vim_errors
+from slipway.vim.kubernetes.used_by_others import refuse_if_used
 from slipway.vim.kubernetes.vnfcs import list_vnfcs, wait_for_vnfcs
 from slipway.vim.kubernetes.waves import DEFINITION, Wave, wave_of
 from slipway.waiting import Backoff
 
+CHECK_TIMEOUT = 120.0  # seconds
 APPLY_TIMEOUT = 600.0  # seconds: a webhook that is to be asked may only just be starting
 AWAY_TIMEOUT = 120.0  # for an API server that does not answer to come back
 ESTABLISHED_TIMEOUT = 120.0  # for definitions
@@ -54,9 +58,10 @@ class ObjectActions:
         self._api = api
         self.all: tuple[Action[Any], ...] = (
             Action(APPLY, Apply, self._apply, self._undo_apply, timeout=APPLY_TIMEOUT + READY_TIMEOUT),
-            Action(WAIT, WaitReady, self._wait, _forget, timeout=READY_TIMEOUT + 60),
+            Action(WAIT, WaitReady, self._wait, _nothing, timeout=READY_TIMEOUT + 60),
             Action(REMOVE, Remove, self._remove, self._undo_remove, timeout=REMOVE_TIMEOUT + READY_TIMEOUT),
             Action(DELETE_PODS, DeletePods, self._delete_pods, timeout=READY_TIMEOUT + 60),
+            Action(CHECK_UNUSED, CheckUnused, self._check_unused, _nothing, timeout=CHECK_TIMEOUT),
             Action(SWEEP, Sweep, self._sweep, timeout=REMOVE_TIMEOUT),
         )
 
@@ -135,6 +140,11 @@ class ObjectActions:
             pods = await _vnfcs(session, found, args.vdus, gone=args.pods)
             return Outcome(objects=tuple(objects), machines=tuple(pods), removed=args.pods)
 
+    async def _check_unused(self, args: CheckUnused, ctx: StepContext) -> Outcome:
+        async with self._session(ctx) as session:
+            await refuse_if_used(session, args.objects)
+            return Outcome()
+
     async def _sweep(self, args: Sweep, ctx: StepContext) -> Outcome:
         async with self._session(ctx) as session:
             left = await _everything_labelled(session, args.namespaces)
@@ -156,8 +166,8 @@ async def _until_served(api: Api) -> None:
                 raise
 
 
-async def _forget(args: WaitReady, ctx: StepContext) -> Outcome:
-    """Nothing was changed; what was noted is noted anew by the undo of what was applied."""
+async def _nothing(args: WaitReady | CheckUnused, ctx: StepContext) -> Outcome:
+    """Nothing was changed. What a wait noted is noted anew by the undo of what was applied."""
     return Outcome()
 
 
@@ -186,7 +196,6 @@ async def _remove(session: Session, objects: Sequence[Placed], grace: int | None
     kinds = {(one.api_version, one.kind, one.namespace) for one in objects}
     names = {one.ref for one in objects}
     ours = [one for one in await labelled(session.api, session.owner.instance_id, kinds) if _ref(one) in names]
-    await _refuse_definitions_in_use(session, ours)
     roots = [one for one in ours if VDU in (one["metadata"].get("annotations") or {})]
     vnfcs = [one for one in await list_vnfcs(session.api, roots) if one.type == "Pod"] if grace is not None else []
     doomed = [Doomed(_ref(one), one["metadata"]["uid"]) for one in ours]
@@ -200,30 +209,6 @@ async def _remove(session: Session, objects: Sequence[Placed], grace: int | None
         for one in vnfcs
     )
     await _until_gone(session, doomed, REMOVE_TIMEOUT)
-
-
-async def _refuse_definitions_in_use(session: Session, ours: Sequence[Object]) -> None:
-    """With a definition all its custom resources go, those of others as well."""
-    for one in ours:
-        if (one["apiVersion"].rpartition("/")[0], one["kind"]) != DEFINITION:
-            continue
-        resource = await session.api.discovery.resource(one["apiVersion"], one["kind"])
-        spec = (await session.api.get(resource.path(None, one["metadata"]["name"])))["spec"]
-        version = next(version["name"] for version in spec["versions"] if version["storage"])
-        custom = await session.api.discovery.resource(f"{spec['group']}/{version}", spec["names"]["kind"])
-        selector = f"slipway.io/instance!={session.owner.instance_id}"
-        others = await session.api.list(custom.collection(), metadata_only=True, labelSelector=selector)
-        if others:
-            named = ", ".join(
-                "/".join(filter(None, (other["metadata"].get("namespace"), other["metadata"]["name"])))
-                for other in others[:5]
-            )
-            raise VimError(
-                f"CustomResourceDefinition {one['metadata']['name']} is kept: {len(others)} objects of others would go "
-                f"with it ({spec['names']['kind']} {named}).",
-                VimFault.PERMANENT,
-                cure="remove those first, then retry.",
-            )
 
 
 async def _everything_labelled(session: Session, namespaces: Sequence[str]) -> list[Object]:
@@ -329,11 +314,11 @@ async def _until_gone(session: Session, doomed: Sequence[Doomed], limit: float) 
 async def _vnfcs(
     session: Session, found: dict[ObjectRef, Object], vdus: Sequence[Placed], gone: Sequence[str] = ()
 ) -> list[FoundMachine]:
-    names = {(one.kind, one.name) for one in vdus}
+    names = {one.vdu for one in vdus}
     roots = [
         {**one, "apiVersion": ref.api_version, "kind": ref.kind}
         for ref, one in found.items()
-        if (ref.kind, ref.name) in names
+        if (one["metadata"].get("annotations") or {}).get(VDU) in names
     ]
     try:
         return await wait_for_vnfcs(session.api, roots, READY_TIMEOUT, gone=gone, report=session.ctx.progress)

@@ -23,6 +23,7 @@ from slipway.waiting import Backoff
 # What API servers say of fields that can't be changed.
 IMMUTABLE = ("immutable", "are forbidden", "may not change fields", "cannot change roleRef", "may not be changed")
 HOLDING_DATA = frozenset({"PersistentVolumeClaim", "PersistentVolume"})
+DEFINED_TIMEOUT = 5.0  # seconds for a kind that was defined to be served
 REPLACED_TIMEOUT = 300.0  # seconds for an object to be gone before it is made anew
 
 
@@ -36,15 +37,23 @@ async def apply_object(
     force: bool,
     limit: float,
 ) -> FoundObject:
-    """Tried again while a webhook does not answer yet, or a namespace has no account for pods yet."""
-    backoff = Backoff(0.3, 5.0, timeout=limit)
+    """Tried again while a webhook does not answer yet, or a namespace has no account for pods yet.
+
+    A kind that was only just defined may be unknown for a moment.
+    """
+    backoff, defined = Backoff(0.3, 5.0, timeout=limit), Backoff(0.3, 1.0, timeout=DEFINED_TIMEOUT)
+    told = False
     while True:
         try:
             return await _apply_once(session, plan, content, override, present=present, force=force)
         except KubeError as error:
-            if not _may_pass(error) or not await backoff.pause():
+            if not (_may_pass(error) or error.status == 404):
                 raise
-            session.ctx.progress(f"{plan} is tried again: {error.detail}")
+            if not await (defined if error.status == 404 else backoff).pause():
+                raise
+            if not told:
+                session.ctx.progress(f"{plan} is tried again: {error.detail}")
+            told = True
 
 
 async def _apply_once(

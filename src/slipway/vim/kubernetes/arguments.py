@@ -12,6 +12,7 @@ from slipway.vim.kubernetes.object_plan import FileObjects, ObjectPlan, PlanStru
 
 APPLY, WAIT, REMOVE = "kubernetes.apply", "kubernetes.wait_ready", "kubernetes.remove"
 DELETE_PODS, SWEEP = "kubernetes.delete_pods", "kubernetes.sweep"
+CHECK_UNUSED = "kubernetes.check_unused"
 
 
 class Placed(PlanStruct, frozen=True, kw_only=True):
@@ -93,6 +94,12 @@ class DeletePods(PlanStruct, frozen=True, kw_only=True):
     again: tuple[FileObjects, ...] = ()
     rules: tuple[FileObjects, ...] = ()
     namespace: str | None = None
+
+
+class CheckUnused(PlanStruct, frozen=True, kw_only=True):
+    """Namespaces and definitions that are to be removed: what others have in them would go with them."""
+
+    objects: tuple[Placed, ...]
 
 
 class Sweep(PlanStruct, frozen=True, kw_only=True):

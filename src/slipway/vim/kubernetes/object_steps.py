@@ -14,11 +14,13 @@ from slipway.model.plan import Effect, Plan, Step, Verb
 from slipway.model.target import Change, VnfTarget
 from slipway.vim.kubernetes.arguments import (
     APPLY,
+    CHECK_UNUSED,
     DELETE_PODS,
     REMOVE,
     SWEEP,
     WAIT,
     Apply,
+    CheckUnused,
     DeletePods,
     Placed,
     Remove,
@@ -126,11 +128,19 @@ def _removal(change: Change, found: Found) -> Plan:
     if not ours and not found.machines and not change.inventory.objects and change.before is None:
         return Plan()
     pods = tuple(sorted({*(one.id for one in found.machines), *(one.id for one in change.inventory.machines)}))
-    steps = list(_removes(change, ours, {}, pods, for_good=True))
+    steps = [*_checks(ours), *_removes(change, ours, {}, pods, for_good=True)]
     places = sorted({one.namespace for one in (*change.inventory.objects, *found.objects) if one.namespace})
     rest = Sweep(namespaces=tuple(places))
     sweep = _step("remove what else is left", SWEEP, rest, (), irreversible=True, timeout=REMOVE_TIMEOUT)
     return Plan.chain(*(Plan.of(step) for step in (*steps, sweep)))
+
+
+def _checks(objects: Sequence[FoundObject]) -> Iterable[Step]:
+    """Before anything is removed: without its controllers nobody could end what others have of a kind."""
+    shared = [one for one in objects if one.kind in ("Namespace", "CustomResourceDefinition")]
+    if shared:
+        args = CheckUnused(objects=tuple(Placed.found(one) for one in shared))
+        yield _step("see that nobody else uses it", CHECK_UNUSED, args, ())
 
 
 def _removes(

@@ -22,7 +22,7 @@ def refuse_dependencies(target: VnfTarget) -> None:
         if vdu.depends_on:
             raise Unprocessable(
                 f"VDU {vdu.name}: the VNFD wants {', '.join(vdu.depends_on)} to be there before it, and a Kubernetes "
-                "VIM starts all workloads at once; leave the dependency out, and let containers wait for what they need."
+                "VIM starts all workloads at once; leave the dependency out, and let containers wait for each other."
             )
 
 
