@@ -57,6 +57,7 @@ def _vdu(node: NodeTemplate, topology: Topology, storages: dict[str, Storage], f
     _warn_of_constraints(node, topology)
     return Vdu(
         name=node.name,
+        title=node.properties.text("name"),
         minimum=minimum,
         maximum=maximum,
         container=node.kind == CONTAINER_UNIT,
