@@ -18,7 +18,8 @@ from slipway.vim.openstack.base_hot import rendered
 from slipway.vim.openstack.cloud import Cloud
 from slipway.vim.openstack.desired_stack import desired_stack
 from slipway.vim.openstack.driver import OpenStackDriver
-from slipway.vim.openstack.heat import SERVER, Stack, StackResource
+from slipway.vim.openstack.heat import Stack, StackResource
+from slipway.vim.openstack.hot_template import SERVER
 from slipway.vim.openstack.stack_change import ChangeStack, StackMember
 from slipway.vim.openstack.stack_state import StackState, found, machine_of
 from tests.contract.plans import Context

@@ -12,6 +12,7 @@ from slipway.model.machine import Found, FoundMachine
 from slipway.model.plan import Effect, Plan, Step, Verb
 from slipway.model.target import Change, VimResource, VnfTarget
 from slipway.vim.openstack.desired_stack import DesiredStack, current_stack, desired_stack
+from slipway.vim.openstack.hot_template import STACK
 from slipway.vim.openstack.package_images import (
     carried_images,
     image_names_in,
@@ -29,7 +30,6 @@ from slipway.vim.openstack.stack_change import (
     digest_of,
     following_change,
 )
-from slipway.vim.openstack.stack_state import STACK
 from slipway.vim.openstack.user_data_stack import READ_STEP, USER_DATA_STEP, user_data_of, user_data_steps
 
 
