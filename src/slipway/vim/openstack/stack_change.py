@@ -146,7 +146,7 @@ def whole_change(args: Mapping[str, Any], arguments: Callable[[str], Mapping[str
         known=change.known,
         reason=change.reason,
         user_data=change.user_data,
-        reported=tuple(one.name for one in last.members),
+        reported=(*(one.name for one in last.members), *last.gone),
     )
 
 

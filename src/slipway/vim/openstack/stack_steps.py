@@ -130,7 +130,7 @@ def _removal(change: Change, found: Found) -> Plan:
     args = ChangeStack(
         stopped=tuple(machine.resource_id for machine in found.machines) if change.grace_seconds else (),
         grace_seconds=change.grace_seconds,
-        known=tuple(sorted(found.ids | change.inventory.ids)),  # somebody else may have removed some
+        known=_known_ids(change, found),
     )
     step = Step(
         id="remove stack",
@@ -185,10 +185,17 @@ def _args(
         stopped=tuple(sorted(one.resource_id for one in leaving)) if change.grace_seconds else (),
         grace_seconds=change.grace_seconds,
         pinned=_pinned(before, [there[name] for name in nodes if name in there]) if change.reconnects else {},
-        known=tuple(sorted(found.ids | change.inventory.ids)),  # somebody else may have removed some
+        known=_known_ids(change, found),
         recreated=stack if whole else None,
         reason=change.renewal.cause,
     )
+
+
+def _known_ids(change: Change, found: Found) -> tuple[str, ...]:
+    """Of record and stack, since somebody else may have removed some; ports that existed before are nobody's to go."""
+    machines = (*found.machines, *change.inventory.machines)
+    existing = {port.id for machine in machines for port in machine.ports if port.existing}
+    return tuple(sorted((found.ids | change.inventory.ids) - existing))
 
 
 def _names_of_both(before: Iterable[StackMember], after: Iterable[StackMember]) -> set[str]:
