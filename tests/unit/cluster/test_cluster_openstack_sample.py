@@ -7,8 +7,7 @@ from pathlib import Path
 from slipway.cluster.checks import NetworkFacts, check_cluster
 from slipway.cluster.parameters import NAME, read_parameters
 from slipway.package.build import build_package
-from slipway.vim.openstack.heat import FLOATING_IP, PORT
-from slipway.vim.openstack.hot_template import BaseHot, read_base_hot
+from slipway.vim.openstack.hot_template import FLOATING_IP, PORT, BaseHot, read_base_hot
 
 SAMPLE = Path(__file__).parents[3] / "samples" / "cluster-openstack"
 TOP = "BaseHOT/ha/cluster.yaml"

@@ -14,6 +14,11 @@ from slipway.model.errors import StepError
         ("unable to fetch the kubeadm-config ConfigMap: Get https://10.0.0.1:6443: (Client.Timeout exceeded)", True),
         ("dial tcp 10.0.0.1:6443: connect: connection refused", True),
         ("etcdserver: leader changed", True),
+        (
+            '[ERROR CreateJob]: Job "upgrade-health-check-1" in the namespace "kube-system" did not complete in 15s: '
+            "no condition of type Complete",
+            True,
+        ),
         ("error promoting the learner: the etcd member 5cf3b2ad7f2e4a1 is not started", True),
         ("etcdserver: can only promote a learner member which is in sync with leader", True),
         ('configmaps "kubeadm-config" is forbidden: User "system:node:worker-0" cannot get resource', True),

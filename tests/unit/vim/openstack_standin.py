@@ -14,7 +14,7 @@ from typing import Any
 
 from slipway.model.action import VimConnection
 from slipway.model.vim import OPENSTACK
-from slipway.vim.openstack.heat import PORT, SERVER
+from slipway.vim.openstack.hot_template import PORT, SERVER
 from tests.unit.vim.keystone_standin import Keystone
 from tests.unit.vim.loopback import Asked, Reply, serving
 

@@ -11,7 +11,8 @@ import pytest
 from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import Found, Outcome
 from slipway.vim.openstack.driver import OpenStackDriver
-from slipway.vim.openstack.heat import FLOATING_IP, MOST_RESOURCES, SERVER
+from slipway.vim.openstack.heat import MOST_RESOURCES
+from slipway.vim.openstack.hot_template import FLOATING_IP, SERVER
 from slipway.vim.openstack.stack_change import CHANGE_STACK, ChangeStack, StackMember
 from slipway.vim.openstack.stack_spec import StackSpec
 from slipway.vim.openstack.user_data_stack import READ_STACK, ReadStack

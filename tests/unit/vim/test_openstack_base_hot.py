@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from slipway.model.descriptor import Aspect, Flavour, Level
-from slipway.model.errors import PackageError, Unprocessable
+from slipway.model.errors import PackageError
 from slipway.vim.openstack.base_hot import (
     Form,
     Placement,
@@ -167,12 +167,6 @@ class TestUnusable:
     def test_no_function_may_stand_for_a_type_or_a_file(self, resource: str, reason: str) -> None:
         with pytest.raises(PackageError, match=reason):
             hot(top(f"{{VDU1: {resource}}}", a="{}"))
-
-    def test_containers_are_refused(self) -> None:
-        flavour = indexed_flavour()
-        pods = replace(flavour, vdus={"VDU1": replace(flavour.vdus["VDU1"], container=True)})
-        with pytest.raises(Unprocessable, match="VDU VDU1: it is a container"):
-            refuse_base_hot(target(pods, INDEXED))
 
 
 class TestPlacements:

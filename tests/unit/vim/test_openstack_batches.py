@@ -92,6 +92,7 @@ class TestDifferences:
     def test_members_come_and_go(self) -> None:
         back = ChangeStack(before=TWO, after=ONE, members=(member(0),), former=SCALE_OUT.members, known=SCALE_OUT.known)
         assert replace(self.went_on(SCALE_OUT, back), reported=()) == back
+        assert self.went_on(SCALE_OUT, back).reported == ("work-0", "work-1"), "so that undo tells of who comes back"
         again = replace(SCALE_OUT, before=ONE, former=back.members, members=(member(0), member(1), member(2)))
         assert replace(self.went_on(back, again), reported=()) == again
 

@@ -8,7 +8,8 @@ import pytest
 
 from slipway.model.errors import VimFault
 from slipway.vim.openstack.failure import stack_failure
-from slipway.vim.openstack.heat import SERVER, Stack, StackResource
+from slipway.vim.openstack.heat import Stack, StackResource
+from slipway.vim.openstack.hot_template import SERVER
 
 STACK = Stack("1", "vnf-1", "CREATE_FAILED", "Resource CREATE failed: resources.workers: ...", None)
 NO_HOST = (

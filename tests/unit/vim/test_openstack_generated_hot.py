@@ -21,6 +21,7 @@ from slipway.vim.openstack.generated_checks import refuse_generated
 from slipway.vim.openstack.generated_hot import generated_spec
 from slipway.vim.openstack.stack_spec import StackSpec
 from slipway.vim.openstack.stack_steps import steps_of
+from tests.unit.vim.openstack_hots import INDEXED
 from tests.unit.vim.openstack_targets import GIB, change_to, fixed, flavour, image, link, target, wanted
 
 
@@ -320,7 +321,6 @@ def test_what_can_be_made_is_not_refused() -> None:
 @pytest.mark.parametrize(
     ("after", "reason"),
     [
-        (target(changed("work", container=True)), "VDU work: it is a container"),
         (target(changed("work", flavour=None, cpus=2, memory_bytes=GIB)), "VDU work: it names no Nova flavor"),
         (target(changed("work", image=None)), "VDU work: neither it nor one of its block storages has an image"),
         (target(flavour(storages={"data": Storage(name="data", kind="object")})), "its storage data is of the kind"),
@@ -341,6 +341,13 @@ def test_what_can_be_made_is_not_refused() -> None:
 def test_what_no_template_can_say_is_refused_by_name(after: VnfTarget, reason: str) -> None:
     with pytest.raises(Unprocessable, match=reason):
         refuse(after)
+
+
+def test_a_container_is_refused_with_and_without_a_template() -> None:
+    for files in ({}, INDEXED):
+        after = target(changed("work", container=True), files=files)
+        with pytest.raises(Unprocessable, match="VDU work: it is a container"):
+            OpenStackDriver().refuse(change_to(after))
 
 
 def test_images_and_sizes_may_come_with_a_grant() -> None:

@@ -11,19 +11,21 @@ from slipway.model.action import VimConnection
 from slipway.model.errors import Unprocessable, VimError
 from slipway.model.instance import CpConfig, ExtLinkPort, ExtVirtualLink, ResourceHandle, VnfExtCpData
 from slipway.model.machine import Found, FoundMachine, FoundPort
-from slipway.model.target import VnfTarget
+from slipway.model.target import Change, VnfTarget
 from slipway.vim.openstack.actions import StackActions
 from slipway.vim.openstack.answers import Port, Server
 from slipway.vim.openstack.base_hot import rendered
 from slipway.vim.openstack.cloud import Cloud
 from slipway.vim.openstack.desired_stack import desired_stack
 from slipway.vim.openstack.driver import OpenStackDriver
-from slipway.vim.openstack.heat import SERVER, Stack, StackResource
+from slipway.vim.openstack.heat import Stack, StackResource
+from slipway.vim.openstack.hot_template import SERVER
 from slipway.vim.openstack.stack_change import ChangeStack, StackMember
 from slipway.vim.openstack.stack_state import StackState, found, machine_of
+from slipway.vim.openstack.stack_steps import steps_of
 from tests.contract.plans import Context
 from tests.unit.vim.openstack_hots import GROUPS, INDEXED, TOP, groups_flavour, indexed_flavour
-from tests.unit.vim.openstack_targets import change_to, link, target
+from tests.unit.vim.openstack_targets import INSTANCE, change_to, link, target
 from tests.unit.vim.test_openstack_stack_step import ONE, OneStack
 
 IDS = ("389ade82-7618-4b42-bc90-5ebbac0863cf", "0cefe3d4-6729-41c5-bd39-277fd9ece3d3")
@@ -145,6 +147,15 @@ class TestState:
         elsewhere = replace(ON_IT, device_id="")
         assert [one.ports for one in found(state(elsewhere), inventory).machines] == [()]
         assert found(state(ON_IT), inventory).ports == (), "it is not the stack's"
+
+
+def test_a_termination_does_not_count_the_port_among_what_goes() -> None:
+    held = FoundPort(id=IDS[0], name="work_cp", resource_id=IDS[0], existing=True)
+    known = FoundMachine(id="vnfc", name="work-0", vdu="work", resource_id="s", ready=True, ports=(held,))
+    before = target(links=(link_to("base_cp", IDS[0]),))
+    ending = Change(instance_id=INSTANCE, version=1, inventory=Found(machines=(known,)), before=before)
+    (step,) = steps_of(ending, ending.inventory).steps
+    assert step.args["known"] == ["vnfc"]
 
 
 class WithPort(OneStack):

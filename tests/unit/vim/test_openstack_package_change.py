@@ -14,7 +14,8 @@ from slipway.model.plan import Plan, Step
 from slipway.model.target import Change, Renewal, VnfcMember, VnfTarget
 from slipway.vim.openstack.actions import replacement_servers
 from slipway.vim.openstack.answers import Port, Server
-from slipway.vim.openstack.heat import PORT, SERVER, Stack, StackResource
+from slipway.vim.openstack.heat import Stack, StackResource
+from slipway.vim.openstack.hot_template import PORT, SERVER
 from slipway.vim.openstack.stack_change import (
     CHANGE_STACK,
     FOLLOWING_CHANGE,

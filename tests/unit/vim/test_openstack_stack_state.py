@@ -12,7 +12,8 @@ from slipway.model.machine import Found, FoundMachine, FoundPort
 from slipway.vim.blocking import MOST_WAITING
 from slipway.vim.openstack.answers import AttachedVolume, Port, Server, decoded
 from slipway.vim.openstack.cloud import Cloud, Query
-from slipway.vim.openstack.heat import FLOATING_IP, PORT, SERVER, VOLUME, Stack, StackResource
+from slipway.vim.openstack.heat import Stack, StackResource
+from slipway.vim.openstack.hot_template import FLOATING_IP, PORT, SERVER, VOLUME
 from slipway.vim.openstack.stack_change import StackMember
 from slipway.vim.openstack.stack_state import StackState, found, look, servers_of, surplus, unattached_ports
 

@@ -16,11 +16,9 @@ from slipway.model.target import Change
 from slipway.vim.openstack.actions import StackActions
 from slipway.vim.openstack.answers import decoded
 from slipway.vim.openstack.cloud import Cloud
-from slipway.vim.openstack.heat import SERVER
-from slipway.vim.openstack.hot_template import GROUP
+from slipway.vim.openstack.hot_template import GROUP, SERVER, STACK
 from slipway.vim.openstack.stack_change import ChangeStack, StackMember, as_args, digest_of, following_change
 from slipway.vim.openstack.stack_spec import StackSpec
-from slipway.vim.openstack.stack_state import STACK
 from slipway.vim.openstack.stack_steps import steps_of
 from tests.contract.plans import Context
 from tests.unit.vim.openstack_targets import INSTANCE, flavour, target

@@ -97,8 +97,8 @@ class MachineByMachine:
         links = tuple(links)
         for cp, port in (one for link in links for one in used_link_ports(link)):
             raise Unprocessable(
-                f"extVirtualLinks: linkPortId {port.id} of the connection point {cp.cpd_id}: {self.words.lower()} "
-                "makes ports, and uses none that exists; leave it out."
+                f"extVirtualLinks: linkPortId {port.id} of the connection point {cp.cpd_id}: "
+                f"{self.words[0].lower()}{self.words[1:]} makes ports, and uses none that exists; leave it out."
             )
         for cp in (cp for link in links for cp in link.ext_cps):
             for asked in all_asked_addresses(cp):

@@ -25,8 +25,8 @@ from slipway.vim.openstack.answers import ShownServer
 from slipway.vim.openstack.base_hot import rendered
 from slipway.vim.openstack.cloud import NOVA, Cloud, for_each
 from slipway.vim.openstack.failure import stack_failure
-from slipway.vim.openstack.heat import ATTACHMENT, PORT, SERVER, VOLUME, Stack, StackResource
-from slipway.vim.openstack.hot_template import touch_groups
+from slipway.vim.openstack.heat import Stack, StackResource
+from slipway.vim.openstack.hot_template import ATTACHMENT, PORT, SERVER, VOLUME, touch_groups
 from slipway.vim.openstack.stack_change import (
     CHANGE_STACK,
     FOLLOWING_CHANGE,

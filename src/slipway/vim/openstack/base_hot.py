@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from slipway.model.descriptor import Flavour, Level
-from slipway.model.errors import PackageError, Unprocessable
+from slipway.model.errors import PackageError
 from slipway.model.machine import Machine
 from slipway.model.target import VnfTarget
 from slipway.package.yaml_reader import plain
@@ -65,10 +65,7 @@ def has_base_hot(target: VnfTarget) -> bool:
 
 
 def refuse_base_hot(target: VnfTarget) -> None:
-    """Unprocessable when the HOT can't be used: by the names of its files, and by their content where it was read."""
-    for vdu in target.flavour.vdus.values():
-        if vdu.container:
-            raise Unprocessable(f"VDU {vdu.name}: it is a container, and OpenStack runs machines; choose another VIM.")
+    """PackageError when the HOT can't be used: by the names of its files, and by their content where it was read."""
     if base := parse(target):
         placements(base, target.flavour)
 

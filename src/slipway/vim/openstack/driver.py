@@ -59,6 +59,9 @@ class OpenStackDriver:
     def refuse(self, change: Change) -> None:
         if change.after is None:
             return
+        for vdu in change.after.flavour.vdus.values():
+            if vdu.container:
+                raise Unprocessable(f"VDU {vdu.name}: it is a container, and OpenStack runs machines; use another VIM.")
         refuse_names(change.after)
         named = user_data_of(change, change.after)
         if not isinstance(change.after.parameters.get(NFV, {}), Mapping):

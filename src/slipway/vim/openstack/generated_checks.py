@@ -70,8 +70,6 @@ def _is_bootable(flavour: Flavour, storage: str) -> bool:
 
 
 def _refuse_vdu(vdu: Vdu, flavour: Flavour) -> None:
-    if vdu.container:
-        raise Unprocessable(f"VDU {vdu.name}: it is a container, and OpenStack runs machines; choose another VIM.")
     for name in vdu.storages:
         if (kind := flavour.storages[name].kind) != "block":
             raise Unprocessable(

@@ -21,6 +21,7 @@ from slipway.model.errors import Unprocessable
 from slipway.model.machine import Address, Machine, Network, Port, Volume, Wanted
 from slipway.vim.openstack.generated_checks import boot_storages, refuse_unbootable, rules_of_hosts
 from slipway.vim.openstack.heat import stack_name
+from slipway.vim.openstack.hot_template import ATTACHMENT, NETWORK, PORT, SERVER, SUBNET, VOLUME
 from slipway.vim.openstack.stack_spec import StackSpec
 
 HOT_VERSION = "2021-04-16"
@@ -104,7 +105,7 @@ def _server(machine: Machine, flavour: Flavour, boots_from: Iterable[str], tag: 
     properties["networks"] = ports or [{"allocate_network": "none"}]
     if rule := next((one for one in rules_of_hosts(flavour) if machine.vdu in one.targets), None):
         properties["scheduler_hints"] = {"group": {"get_resource": _group_name(rule)}}
-    return _after(_resource("OS::Nova::Server", properties), map(_barrier_name, flavour.vdus[machine.vdu].depends_on))
+    return _after(_resource(SERVER, properties), map(_barrier_name, flavour.vdus[machine.vdu].depends_on))
 
 
 def _port(port: Port, networks: dict[str, str]) -> Resource:
@@ -117,7 +118,7 @@ def _port(port: Port, networks: dict[str, str]) -> Resource:
         properties["mac_address"] = port.mac
     if port.vnic_type:
         properties["binding:vnic_type"] = port.vnic_type
-    return _after(_resource("OS::Neutron::Port", properties), [_subnet_name(inside)] if inside else [])
+    return _after(_resource(PORT, properties), [_subnet_name(inside)] if inside else [])
 
 
 def fixed_ip(address: Address) -> dict[str, str]:
@@ -130,13 +131,13 @@ def _volume(volume: Volume) -> Resource:
     properties: dict[str, Any] = {"size": max(1, -(-volume.size_bytes // GIB))}
     if volume.image:
         properties["image"] = volume.image
-    return _resource("OS::Cinder::Volume", properties)
+    return _resource(VOLUME, properties)
 
 
 def _attachment(server: str, volume: str, last: str | None) -> Resource:
     """A resource of its own moves along when the server is replaced; a block device mapping of the server does not."""
     properties = {"instance_uuid": {"get_resource": server}, "volume_id": {"get_resource": volume}}
-    return _after(_resource("OS::Cinder::VolumeAttachment", properties), [last] if last else [])
+    return _after(_resource(ATTACHMENT, properties), [last] if last else [])
 
 
 def _networks(wanted: Wanted) -> Resources:
@@ -144,9 +145,9 @@ def _networks(wanted: Wanted) -> Resources:
     resources: Resources = {}
     for network in sorted(wanted.networks, key=lambda one: one.name):
         cidr = ranges[network.name]
-        resources[network.name] = _resource("OS::Neutron::Net", {})
+        resources[network.name] = _resource(NETWORK, {})
         resources[_subnet_name(network.name)] = _resource(
-            "OS::Neutron::Subnet",
+            SUBNET,
             {"network": {"get_resource": network.name}, "ip_version": ip_network(cidr).version, "cidr": cidr},
         )
     return resources

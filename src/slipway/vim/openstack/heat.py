@@ -16,9 +16,6 @@ NESTED_DEPTH = 5  # Heat's own limit unless its settings say otherwise
 MOST_RESOURCES = 5000  # of one stack, with all that is nested in it
 TAG = "slipway-"  # before the digest of the spec that the stack was last created or updated with
 
-SERVER, PORT, VOLUME, NETWORK = "OS::Nova::Server", "OS::Neutron::Port", "OS::Cinder::Volume", "OS::Neutron::Net"
-ATTACHMENT, SUBNET = "OS::Cinder::VolumeAttachment", "OS::Neutron::Subnet"
-FLOATING_IP = "OS::Neutron::FloatingIP"
 COMPLETE = {f"{action}_COMPLETE" for action in ("CREATE", "UPDATE", "CHECK", "RESUME", "ADOPT")}
 
 

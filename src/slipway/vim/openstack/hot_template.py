@@ -20,8 +20,10 @@ from slipway.package.limits import DEFAULT_LIMITS
 from slipway.package.yaml_reader import YamlMap, read_yaml
 
 NESTED = "nested"
-SERVER, GROUP = "OS::Nova::Server", "OS::Heat::AutoScalingGroup"
-CHAIN, STACK = "OS::Heat::ResourceChain", "OS::Heat::Stack"
+SERVER, VOLUME, ATTACHMENT = "OS::Nova::Server", "OS::Cinder::Volume", "OS::Cinder::VolumeAttachment"
+PORT, NETWORK, SUBNET = "OS::Neutron::Port", "OS::Neutron::Net", "OS::Neutron::Subnet"
+FLOATING_IP = "OS::Neutron::FloatingIP"
+GROUP, CHAIN, STACK = "OS::Heat::AutoScalingGroup", "OS::Heat::ResourceChain", "OS::Heat::Stack"
 MEMBER_OF = {GROUP: "resource", "OS::Heat::ResourceGroup": "resource_def"}  # where groups say what a member is
 HEAT_TYPE = re.compile(r"OS(::[A-Za-z0-9]+){2,}")
 

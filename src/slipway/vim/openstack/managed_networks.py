@@ -9,8 +9,7 @@ from uuid import UUID
 from slipway.model.connectivity import all_asked_addresses, used_link_ports
 from slipway.model.errors import Unprocessable
 from slipway.model.target import VnfTarget
-from slipway.vim.openstack.heat import NETWORK, SUBNET
-from slipway.vim.openstack.hot_template import calls, properties_of, resources_of
+from slipway.vim.openstack.hot_template import NETWORK, SUBNET, calls, properties_of, resources_of
 
 
 def refuse_names(target: VnfTarget) -> None:

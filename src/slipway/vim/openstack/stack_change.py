@@ -42,12 +42,25 @@ class StackMember(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     existing_ports: dict[str, str] = {}  # Neutron's ids of ports that its connection points are, and that are not made
 
 
-class ChangeStack(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """`after` None: no stack is left. `before` is what undo goes back to; None: no stack was there.
+class Touched(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What one step alone does to servers and ports, beside the change of the stack.
 
     `renewed`: servers, by their own ids, that are made anew; with `everything` their ports and volumes too. `leaving`:
-    members of groups, by their servers, that are the ones to go. `stopped`: servers that get `grace_seconds` to shut
-    down. `pinned`: addresses that ports get back by undo. `known`: ids of what was there when it was planned.
+    members of groups, by their servers, that are the ones to go. `stopped`: servers that get time to shut down.
+    `pinned`: addresses that ports get back by undo.
+    """
+
+    renewed: tuple[str, ...] = ()
+    everything: bool = False
+    leaving: tuple[str, ...] = ()
+    stopped: tuple[str, ...] = ()
+    pinned: dict[str, tuple[str, ...]] = {}
+
+
+class ChangeStack(Touched, frozen=True, omit_defaults=True, kw_only=True):
+    """`after` None: no stack is left. `before` is what undo goes back to; None: no stack was there.
+
+    `grace_seconds`: for servers to shut down. `known`: ids of what was there when it was planned.
     `recreated`: the stack, by Heat's own id, that is deleted and made again; "" where somebody else deleted it already.
     `reason` is for Heat's own record.
     `user_data`: the steps that read the stack and that ran the package's user data, if it has some.
@@ -58,12 +71,7 @@ class ChangeStack(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     before: StackSpec | None = None
     members: tuple[StackMember, ...] = ()
     former: tuple[StackMember, ...] = ()
-    renewed: tuple[str, ...] = ()
-    everything: bool = False
-    leaving: tuple[str, ...] = ()
-    stopped: tuple[str, ...] = ()
     grace_seconds: int = 0
-    pinned: dict[str, tuple[str, ...]] = {}
     known: tuple[str, ...] = ()
     recreated: str | None = None
     reason: str | None = None
@@ -84,22 +92,17 @@ class ChangeStack(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
         return ChangeStack(after=self.before, members=self.former, known=self.ids, reported=self.reported)
 
 
-class FollowingChange(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class FollowingChange(Touched, frozen=True, omit_defaults=True, kw_only=True):
     """A change that begins where that of the step `follows` ends.
 
     `after` is a merge patch from what the stack is then. `members` take the places of those with the same names, and
-    `gone` are names of members that are no more. The rest is as in ChangeStack, and of this step alone.
+    `gone` are names of members that are no more.
     """
 
     follows: str
     after: dict[str, Any] = {}
     members: tuple[StackMember, ...] = ()
     gone: tuple[str, ...] = ()
-    renewed: tuple[str, ...] = ()
-    everything: bool = False
-    leaving: tuple[str, ...] = ()
-    stopped: tuple[str, ...] = ()
-    pinned: dict[str, tuple[str, ...]] = {}
 
     def members_after(self, members: tuple[StackMember, ...]) -> tuple[StackMember, ...]:
         now = {one.name: one for one in members if one.name not in self.gone} | {one.name: one for one in self.members}
@@ -115,11 +118,7 @@ def following_change(step: str, earlier: ChangeStack, change: ChangeStack) -> Fo
         after=difference(spec, wanted),
         members=tuple(one for one in change.members if members.get(one.name) != one),
         gone=tuple(name for name in members if name not in names),
-        renewed=change.renewed,
-        everything=change.everything,
-        leaving=change.leaving,
-        stopped=change.stopped,
-        pinned=change.pinned,
+        **_touched(change),
     )
     return following if merge_patch(spec, following.after) == wanted else None
 
@@ -142,17 +141,17 @@ def whole_change(args: Mapping[str, Any], arguments: Callable[[str], Mapping[str
         after=msgspec.convert(spec, StackSpec),
         members=members,
         former=former,
-        renewed=last.renewed,
-        everything=last.everything,
-        leaving=last.leaving,
-        stopped=last.stopped,
-        pinned=last.pinned,
+        **_touched(last),
         grace_seconds=change.grace_seconds,
         known=change.known,
         reason=change.reason,
         user_data=change.user_data,
-        reported=tuple(one.name for one in last.members),
+        reported=(*(one.name for one in last.members), *last.gone),
     )
+
+
+def _touched(step: Touched) -> dict[str, Any]:
+    return {name: getattr(step, name) for name in Touched.__struct_fields__}
 
 
 def digest_of(spec: StackSpec) -> str:

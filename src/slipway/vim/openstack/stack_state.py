@@ -17,23 +17,13 @@ from msgspec.structs import replace
 from slipway.model.machine import Address, Found, FoundMachine, FoundNetwork, FoundObject, FoundPort, FoundVolume
 from slipway.vim.openstack.answers import FloatingIp, FloatingIps, Page, Port, Ports, Server, Servers, ShownServer
 from slipway.vim.openstack.cloud import NEUTRON, NOVA, Cloud, Item, for_each, listed
-from slipway.vim.openstack.heat import (
-    FLOATING_IP,
-    NETWORK,
-    PORT,
-    SERVER,
-    VOLUME,
-    Stack,
-    StackResource,
-    find_stack,
-    resources_of,
-)
+from slipway.vim.openstack.heat import Stack, StackResource, find_stack, resources_of
+from slipway.vim.openstack.hot_template import FLOATING_IP, NETWORK, PORT, SERVER, STACK, VOLUME
 from slipway.vim.openstack.stack_change import StackMember
 
 PAGE = 1000  # servers of one list
 LEAVING = 100  # servers that may be listed beside the stack's own and as many that those have replaced
 IDS = 100  # ports or floating IPs, so that their ids fit into a URL
-STACK = "OS::Heat::Stack"
 
 
 @dataclass(frozen=True)

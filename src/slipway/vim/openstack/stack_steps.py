@@ -12,6 +12,7 @@ from slipway.model.machine import Found, FoundMachine
 from slipway.model.plan import Effect, Plan, Step, Verb
 from slipway.model.target import Change, VimResource, VnfTarget
 from slipway.vim.openstack.desired_stack import DesiredStack, current_stack, desired_stack
+from slipway.vim.openstack.hot_template import STACK
 from slipway.vim.openstack.package_images import (
     carried_images,
     image_names_in,
@@ -29,7 +30,6 @@ from slipway.vim.openstack.stack_change import (
     digest_of,
     following_change,
 )
-from slipway.vim.openstack.stack_state import STACK
 from slipway.vim.openstack.user_data_stack import READ_STEP, USER_DATA_STEP, user_data_of, user_data_steps
 
 
@@ -130,7 +130,7 @@ def _removal(change: Change, found: Found) -> Plan:
     args = ChangeStack(
         stopped=tuple(machine.resource_id for machine in found.machines) if change.grace_seconds else (),
         grace_seconds=change.grace_seconds,
-        known=tuple(sorted(found.ids | change.inventory.ids)),  # somebody else may have removed some
+        known=_known_ids(change, found),
     )
     step = Step(
         id="remove stack",
@@ -185,10 +185,17 @@ def _args(
         stopped=tuple(sorted(one.resource_id for one in leaving)) if change.grace_seconds else (),
         grace_seconds=change.grace_seconds,
         pinned=_pinned(before, [there[name] for name in nodes if name in there]) if change.reconnects else {},
-        known=tuple(sorted(found.ids | change.inventory.ids)),  # somebody else may have removed some
+        known=_known_ids(change, found),
         recreated=stack if whole else None,
         reason=change.renewal.cause,
     )
+
+
+def _known_ids(change: Change, found: Found) -> tuple[str, ...]:
+    """Of record and stack, since somebody else may have removed some; ports that existed before are nobody's to go."""
+    machines = (*found.machines, *change.inventory.machines)
+    existing = {port.id for machine in machines for port in machine.ports if port.existing}
+    return tuple(sorted((found.ids | change.inventory.ids) - existing))
 
 
 def _names_of_both(before: Iterable[StackMember], after: Iterable[StackMember]) -> set[str]:
