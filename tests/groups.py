@@ -45,7 +45,7 @@ def main(asked: Sequence[str]) -> int:
         ended[name] = passed, time.monotonic() - begun
     print()
     for name, (passed, took) in ended.items():
-        print(f"{name:10}{'passed' if passed else 'FAILED'} after {took / 60:.1f} minutes")
+        print(f"{name:12}{'passed' if passed else 'FAILED'} after {took / 60:.1f} minutes")
     return 0 if all(passed for passed, _ in ended.values()) else 1
 
 
