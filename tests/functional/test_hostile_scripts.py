@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -218,7 +219,8 @@ def test_a_sleeper_that_left_its_session_is_dead_when_the_step_is_done(server: P
 @pytest.mark.parametrize(
     ("attack", "reason"),
     [
-        ("fork", f"timed out after {LIMIT} s"),
+        # 64 processes: which limit they meet first is the machine's to say.
+        ("fork", rf"timed out after {LIMIT} s|used more than 512 MiB of memory"),
         ("sleep", f"timed out after {LIMIT} s"),
         ("flood", "printed more than 1 MiB on stdout"),
     ],
@@ -227,7 +229,8 @@ def test_what_goes_too_far_ends_with_a_clear_reason(server: Process, vnfd_id: st
     with server.client() as client:
         operation, instance = attacked(client, vnfd_id, attack=attack)
     assert operation["operationState"] == "FAILED_TEMP"
-    assert f"{FILE}, the script for instantiate_end, {reason}." in operation["error"]["detail"]
+    said = rf"{re.escape(FILE)}, the script for instantiate_end, ({reason})\."
+    assert re.search(said, operation["error"]["detail"])
     assert "Cure: " in operation["error"]["detail"]
     assert "answer" not in instance.get("metadata", {})
     assert_nothing_left(server)

@@ -147,7 +147,10 @@ async def test_forking_without_end_stops_at_its_limit_and_leaves_nobody() -> Non
         ScriptLimits(seconds=2),
     )
     assert ended.fault is not None
-    assert "timed out after 2 s" in ended.fault.reason
+    assert ended.fault.reason in (
+        "timed out after 2 s",
+        "used more than 512 MiB of memory",
+    )  # 64 processes may meet both
     assert time.monotonic() - began < 15
     assert processes_with(CANARY) == []
 

@@ -84,7 +84,7 @@ async def test_loopback_is_refused_in_every_spelling_unless_it_is_allowed(host: 
     assert await Guard(loopback=True).check(f"http://{host}:8080/")
 
 
-@pytest.mark.parametrize("host", ["10.1.2.3", "192.168.0.1", "172.16.0.1", "100.64.0.1", "[fd12::1]", "8.8.8.8",
+@pytest.mark.parametrize("host", ["10.1.2.3", "192.168.0.1", "172.16.0.1", "100.127.255.1", "[fd12::1]", "8.8.8.8",
                                   "[2606:4700::1111]", "[64:ff9b::8.8.8.8]"])  # fmt: skip
 async def test_public_and_private_addresses_are_allowed(host: str) -> None:
     assert await Guard().check(f"https://{host}/")
