@@ -200,15 +200,16 @@ machines() { # stop-all|destroy-all|list
     done
 }
 
-# Servers' packets leave under this machine's address; "nft" has it all in one table.
+# Servers' packets leave under this machine's address; "nft" has it all in one table. The mark has no bit that others
+# look at: with Podman's (0x2000), packets from server to server were masqueraded, too, and an etcd refused its peers.
 nat() { # up|down
     nft delete table ip openstack_lab 2>/dev/null || true
     [ "$1" = up ] && [ "$LAB_NAT" = 1 ] || return 0
     echo 1 > /proc/sys/net/ipv4/ip_forward
     nft -f - <<'RULES'
 table ip openstack_lab {
-    chain enter { type filter hook prerouting priority mangle; iifname "brq*" meta mark set 0x6c6162; }
-    chain leave { type nat hook postrouting priority srcnat; meta mark 0x6c6162 oifname != "brq*" masquerade; }
+    chain enter { type filter hook prerouting priority mangle; iifname "brq*" meta mark set 0x1ab00000; }
+    chain leave { type nat hook postrouting priority srcnat; meta mark 0x1ab00000 oifname != "brq*" masquerade; }
 }
 RULES
 }

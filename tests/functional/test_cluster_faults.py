@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from slipway.cluster.naming import node_name
+from slipway.cluster.steps.liveness import LivenessLimits
 from slipway.kube import paths
 from slipway.kube.interface import Object
 from slipway.model.errors import BadRequest, Unprocessable, VimFault
@@ -21,7 +22,8 @@ from tests.functional.rig import SIMULATED_VIM, settings_in
 
 @pytest.fixture
 async def rig(tmp_path: Path) -> AsyncIterator[ClusterRig]:
-    async with cluster_rig(settings_in(tmp_path)) as rig:
+    """Machines that boot let us in soon, or never."""
+    async with cluster_rig(settings_in(tmp_path), liveness=LivenessLimits(boot=2.0, accounts=0.1)) as rig:
         yield rig
 
 

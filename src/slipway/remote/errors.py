@@ -16,6 +16,10 @@ COMMAND = 200
 _SHORTEST_SECRET = 4  # a shorter one would blank out half of any text
 
 
+class LoginRefused(StepError):
+    """The machine is there, and does not know the user, key or password; one that boots may know them later."""
+
+
 def describe_command(argv: Sequence[str]) -> str:
     """A command for a person: on one line, bounded."""
     return _short(readable(shlex.join(argv).encode(errors="replace")).replace("\n", "\\n"), COMMAND)
@@ -55,7 +59,7 @@ def no_common_algorithm(target: SshTarget, error: BaseException) -> StepError:
 def login_refused(target: SshTarget) -> StepError:
     given = [name for name, value in (("key", target.private_key), ("password", target.password)) if value]
     tried = " and ".join(given) or "nothing"
-    return StepError(
+    return LoginRefused(
         f"{target} refused the login (tried: {tried}).",
         cure="give the user name and the key or password that the machine's image or boot data set.",
     )

@@ -7,6 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,11 +18,12 @@ from slipway.cluster.steps.liveness import Liveness, LivenessLimits, Waiting
 from slipway.kube.interface import KubeApi
 from slipway.model.action import StepContext, VimConnection
 from slipway.model.errors import StepError
-from slipway.model.machine import FoundMachine, FoundPort, Outcome
+from slipway.model.machine import Found, FoundMachine, FoundPort, Outcome
 from slipway.model.package_content import PackageContent
+from slipway.remote.errors import LoginRefused
 from slipway.remote.output import Result
 
-QUICK = LivenessLimits(between=0.01, answer=1.0, confirm=0.01, unreachable=0.05)
+QUICK = LivenessLimits(between=0.01, answer=1.0, confirm=0.01, unreachable=0.05, boot=30, accounts=0.1)
 SILENT = StepError("no answer", temporary=True)
 RESTARTING = OperationalError("SELECT 1", {}, Exception("the database system is starting up"))
 
@@ -162,3 +164,70 @@ async def test_a_dead_machine_among_many_is_found() -> None:
     async with asyncio.timeout(20):
         with pytest.raises(StepError, match=r"^workerNode-37 does not answer"):
             await Liveness(Shells(answer), limits=QUICK).run_while_alive(asyncio.sleep(30), waiting(*MANY))
+
+
+def a_machine(id_: str, *, ready: bool = True, host_key: str | None = None) -> FoundMachine:
+    return FoundMachine(id=id_, name=id_, vdu="workerNode", resource_id=id_, ready=ready, host_key=host_key)
+
+
+class Made(Anywhere):
+    """A machine that the VIM has just made. `host_key`: known of one that was met before."""
+
+    def __init__(self, host_key: str | None = None) -> None:
+        self._host_key = host_key
+
+    async def connection(self) -> VimConnection:
+        return VimConnection("made", {}, {}, {})
+
+    async def machine(self, machine_id: str) -> FoundMachine:
+        return a_machine(machine_id, host_key=self._host_key)
+
+
+class Powerless:
+    """A VIM whose machines do not run."""
+
+    def for_type(self, vim_type: str) -> Powerless:
+        return self
+
+    async def find(self, connection: VimConnection, instance_id: str, inventory: Found) -> Found:
+        return Found(machines=(a_machine("workerNode-1", ready=False),))
+
+
+async def test_a_machine_that_boots_is_waited_for() -> None:
+    """Longer than one that was there and does not answer any more; it may refuse a user that it does not know yet."""
+
+    def answer(node: Node) -> None:
+        if shells.asked[node.slot] < 15:
+            raise SILENT
+        if shells.asked[node.slot] < 18:
+            raise LoginRefused("no such user yet")
+
+    shells = Shells(answer)
+    await Liveness(shells, limits=QUICK).wait_for_boot(a_node(1), Made())
+    assert shells.asked["workerNode-1"] == 18
+
+
+async def test_a_machine_that_was_met_before_is_not_waited_for() -> None:
+    shells = Shells(lambda node: None)
+    await Liveness(shells, limits=QUICK).wait_for_boot(a_node(1), Made("ssh-ed25519 AAAA"))
+    assert not shells.asked
+
+
+@pytest.mark.parametrize(
+    ("error", "vims", "boot", "told"),
+    [
+        (SILENT, None, 0.1, r"has not answered by SSH in the 0\.1 s since it was made: no answer\. Cure: "),
+        (SILENT, Powerless(), 30, "workerNode-1 has no power, says the VIM"),
+        (LoginRefused("wrong password"), None, 30, "wrong password"),
+        (StepError("no common algorithm"), None, 30, "no common algorithm"),
+    ],
+)
+async def test_a_machine_that_never_lets_us_in_is_named(
+    error: StepError, vims: Powerless | None, boot: float, told: str
+) -> None:
+    def answer(node: Node) -> None:
+        raise error
+
+    with pytest.raises(StepError, match=told) as caught:
+        await Liveness(Shells(answer), vims, replace(QUICK, boot=boot)).wait_for_boot(a_node(1), Made())
+    assert not caught.value.temporary

@@ -19,8 +19,6 @@ from slipway.model.errors import StepError
             "no condition of type Complete",
             True,
         ),
-        ("error promoting the learner: the etcd member 5cf3b2ad7f2e4a1 is not started", True),
-        ("etcdserver: can only promote a learner member which is in sync with leader", True),
         ('configmaps "kubeadm-config" is forbidden: User "system:node:worker-0" cannot get resource', True),
         ('secrets "x" is forbidden: User "somebody" cannot get resource', False),
         ("[ERROR Port-10250]: Port 10250 is in use", False),

@@ -39,6 +39,7 @@ STORED_NAMES: dict[type[Any], str] = {  # of steps in plans of older versions, w
     args.SetHostName: "name",
     args.SmokeTest: "smoke",
 }
+FIRST_CONTACTS = (args.Prepare, args.SetHostName)  # with a machine that was just made
 StepFunction = Callable[[Dependencies, Any, StepContext], Coroutine[Any, Any, Outcome]]
 
 
@@ -61,7 +62,7 @@ def cluster_actions(deps: Dependencies) -> tuple[Action[Any], ...]:
         action(args.Balance, networking.balance, on=node),
         action(args.Init, bootstrap.init, on=node, seconds=1200.0),
         action(args.Join, bootstrap.join, bootstrap.unjoin, on=both, seconds=1200.0),
-        action(args.SetHostName, node_script.name, on=node),
+        action(args.SetHostName, node_script.name, on=node, seconds=900.0),
         action(args.RunNodeScript, node_script.script, bootstrap.unjoin, on=both, seconds=3600.0),
         action(args.Helm, helm.helm, on=node, seconds=2400.0),
         action(args.Ready, nodes.ready, on=both, seconds=400.0),
@@ -95,6 +96,8 @@ async def _run_with_address(
     """The one place where a virtual address of the VIM's template is looked up. No undo needs it."""
     if isinstance(given, args.OfCluster):
         given = replace(given, cluster=await with_template_addresses(given.cluster, ctx))
+    if isinstance(given, FIRST_CONTACTS):
+        await deps.liveness.wait_for_boot(given.node, ctx)
     return await _run_while_alive(deps, function, on, given, ctx)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,8 @@ from slipway.kube.nodes import kubelet_answers
 from slipway.model.action import StepContext, VimConnection
 from slipway.model.errors import SlipwayError, StepError
 from slipway.model.machine import Found
+from slipway.remote.errors import LoginRefused
+from slipway.waiting import Backoff
 
 if TYPE_CHECKING:
     from slipway.cluster.steps.dependencies import Connector
@@ -41,6 +44,8 @@ class LivenessLimits:
     answer: float = 5.0  # for one question
     confirm: float = 2.0  # before a machine that is off, says its VIM, is asked once more
     unreachable: float = 40.0  # without any answer, when the VIM does not say that it is off
+    boot: float = 600.0  # of a machine that was just made, until it answers by SSH
+    accounts: float = 60.0  # then, until it knows the user: cloud-init may set a password after sshd has started
     delete_node: float = 60.0  # after a look this long ago, silence is counted from the beginning
     health: float = 4.0  # for all that is asked when a person looks at a cluster
     token: float = 10.0  # for one that a person waits for, most of it for a master that answers
@@ -106,6 +111,36 @@ class Liveness:
             task.cancel()
             watch.cancel()
             await asyncio.gather(task, watch, return_exceptions=True)
+
+    async def wait_for_boot(self, node: Node, ctx: StepContext) -> None:
+        """Until a machine lets us in that we never met: its VIM calls it ready when its power is on."""
+        if (await ctx.machine(node.machine)).host_key or await self._connector.host_key(node, ctx):
+            return
+        backoff = Backoff(0.5 * self._limits.confirm, self._limits.between, timeout=self._limits.boot)
+        off, refused_since = set[str](), math.inf
+        while (error := await self._why_not_in(node, ctx)) is not None:
+            if not error.temporary:
+                refused_since = min(refused_since, time.monotonic())
+                if not isinstance(error, LoginRefused) or time.monotonic() - refused_since >= self._limits.accounts:
+                    raise error
+            before, off = off, await self.off(ctx)
+            if node.machine in off & before:
+                dead = [Dead(node, off=True)]
+                raise StepError(_describe(dead), cure=_heal_cure(dead, ctx.instance_id))
+            if not await backoff.pause():
+                raise StepError(
+                    f"{node.slot} has not answered by SSH in the {self._limits.boot:g} s since it was made: "
+                    f"{error.detail.rstrip('.')}.",
+                    cure="see on its console whether it boots, and that SSH is let through to it (security groups, "
+                    "routes, ssh_cp_name); then retry.",
+                )
+
+    async def _why_not_in(self, node: Node, ctx: StepContext) -> StepError | None:
+        try:
+            await (await self._connector.host(node, ctx)).run(["true"], check=False)
+        except StepError as error:
+            return error
+        return None
 
     async def _watch_until_hopeless(self, wait: Waiting) -> StepError:
         """Why there is nothing to wait for any more; no end while there is."""
