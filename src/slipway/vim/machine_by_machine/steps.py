@@ -14,10 +14,6 @@ from typing import ClassVar, TypeVar
 
 import msgspec
 
-from slipway.model.connectivity import all_asked_addresses, used_link_ports
-from slipway.model.descriptor import Flavour
-from slipway.model.errors import Unprocessable
-from slipway.model.instance import ExtVirtualLink
 from slipway.model.machine import (
     Found,
     FoundMachine,
@@ -43,6 +39,7 @@ from slipway.vim.machine_by_machine.arguments import (
     TakePorts,
     Unplug,
 )
+from slipway.vim.machine_by_machine.refusals import refuse_unheld
 from slipway.vim.machine_by_machine.wanted import resources, wanted_of
 
 LEFTOVERS = "remove leftovers"
@@ -64,54 +61,8 @@ class MachineByMachine:
         return _Comparison(self, wanted, found).plan()
 
     def refuse(self, change: Change) -> None:
-        self._refuse_addresses(change.after.links if change.after else ())
-        vdus = change.after.flavour.vdus.values() if change.after else ()
-        if containers := [vdu.name for vdu in vdus if vdu.container]:
-            raise Unprocessable(
-                f"vimConnectionInfo: {self.words.lower()} holds machines, and {', '.join(containers)} of the VNFD are "
-                "containers; choose a Kubernetes VIM."
-            )
         if change.after:
-            self._refuse_machines(change.after.flavour)
-
-    def _refuse_machines(self, flavour: Flavour) -> None:
-        words = self.words.lower()
-        for vdu in flavour.vdus.values():
-            if vdu.metadata:
-                raise Unprocessable(
-                    f"VDU {vdu.name}: {words} tells machines no kvp_data; put it into the content of the boot data."
-                )
-            if vdu.boot_order:
-                raise Unprocessable(
-                    f"VDU {vdu.name}: {words} boots machines from their image, and boot_order says "
-                    f"{', '.join(vdu.boot_order)}; leave it out."
-                )
-        for cp in flavour.connection_points.values():
-            if cp.vnic_type not in (None, "normal"):
-                raise Unprocessable(
-                    f"The connection point {cp.name}: {words} has no ports of the vnic_type {cp.vnic_type}; leave it "
-                    "out."
-                )
-
-    def _refuse_addresses(self, links: Iterable[ExtVirtualLink]) -> None:
-        links = tuple(links)
-        for cp, port in (one for link in links for one in used_link_ports(link)):
-            raise Unprocessable(
-                f"extVirtualLinks: linkPortId {port.id} of the connection point {cp.cpd_id}: "
-                f"{self.words[0].lower()}{self.words[1:]} makes ports, and uses none that exists; leave it out."
-            )
-        for cp in (cp for link in links for cp in link.ext_cps):
-            for asked in all_asked_addresses(cp):
-                if any(one.subnet for one in asked):
-                    raise Unprocessable(
-                        f"extVirtualLinks: subnetId of the connection point {cp.cpd_id}: {self.words.lower()} has no "
-                        "subnets; leave it out."
-                    )
-                if len(asked) > 1:
-                    raise Unprocessable(
-                        f"extVirtualLinks: ipAddresses of the connection point {cp.cpd_id}: {self.words.lower()} gives "
-                        "a connection point one address; ask for one."
-                    )
+            refuse_unheld(change.after, self.words)
 
 
 class MachineByMachineDriver:
