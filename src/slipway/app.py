@@ -11,18 +11,22 @@ from typing import Literal
 from cryptography import x509
 from prometheus_client import Metric
 
+from slipway.cluster.cluster_api.credentials import WorkloadClusters
+from slipway.cluster.cluster_api.driver import ClusterApiDriver
+from slipway.cluster.cluster_api.steps import WorkloadDependencies
 from slipway.cluster.connectors import ConnectorByVim, SshConnector
 from slipway.cluster.driver import KubernetesDriver
 from slipway.cluster.steps.dependencies import Dependencies
 from slipway.cluster.steps.liveness import LivenessLimits
 from slipway.cluster_access.clusters import RunningClusters
 from slipway.cluster_access.token_renewal import ClusterTokens
+from slipway.cluster_access.workload_clusters import WorkloadAccess
 from slipway.engine.interfaces import FaultInjector
 from slipway.engine.worker import Worker
 from slipway.factories import notification_client
 from slipway.lcm.grants import Grants
 from slipway.lcm.operation_handler import LcmOperationHandler
-from slipway.lcm.script_data import RecordedScriptData
+from slipway.lcm.script_data import RecordedScriptData, WorkloadKubeconfigs
 from slipway.lcm.service import Lcm
 from slipway.mgmt.drivers import ManagementDriver, ManagementDrivers, Noop
 from slipway.mgmt.script_limits import ScriptLimits
@@ -117,7 +121,8 @@ def assemble(
         sockets=settings.sandbox_sockets,
     )
     guard = Guard.from_settings(settings, listens=role != "worker")
-    drivers = Drivers([simulated, sandbox, KubernetesVimDriver(guard=guard), OpenStackDriver(guard), *vim_drivers])
+    kubernetes_vims = KubernetesVimDriver(guard=guard)
+    drivers = Drivers([simulated, sandbox, kubernetes_vims, OpenStackDriver(guard), *vim_drivers])
     names = settings.secret_parameters
     client = notification_client(settings, guard)
     telemetry.collectors["notifications"] = partial(_notifications, database)
@@ -132,13 +137,16 @@ def assemble(
     # The sandbox is run by this host: its machines are on bridges of this host, whatever networks are allowed.
     connector = ConnectorByVim(SshConnector(guard), {SIMULATED: simulated_connector, SANDBOX: SshConnector()})
     files = PackageFiles(database, settings.packages_path)
-    deps = Dependencies(connector, RegisteredClusters(vims), files, drivers, liveness or LivenessLimits())
+    registered = RegisteredClusters(vims)
+    deps = Dependencies(connector, registered, files, drivers, liveness or LivenessLimits())
     kubernetes = KubernetesDriver(deps)
     clusters = RunningClusters(database, vault, deps, (kubernetes.name, *kubernetes.aliases))
     script_data, script_limits = RecordedScriptData(database, settings.packages_path), _script_limits(settings)
-    scripts = Scripts(script_data, script_limits)
+    workload_clusters = WorkloadClusters(kubernetes_vims.api)
+    cluster_api = ClusterApiDriver(WorkloadDependencies(workload_clusters, script_data, registered, guard))
+    scripts = Scripts(script_data, script_limits, WorkloadKubeconfigs(workload_clusters))
     user_data = UserDataScripts(script_data, script_limits)
-    management = ManagementDrivers([Noop(), kubernetes, *management_drivers], scripts)
+    management = ManagementDrivers([Noop(), kubernetes, cluster_api, *management_drivers], scripts)
     actions = {**drivers.actions(), **management.actions(), **{one.name: one for one in user_data.actions}}
     grants = None
     if settings.nfvo_url:
@@ -197,7 +205,9 @@ def assemble(
             database, vault, guard, client, test=settings.callback_test, project_limits=project_limits
         ),
         clusters=clusters,
-        cluster_tokens=ClusterTokens(database, vims, clusters),
+        cluster_tokens=ClusterTokens(
+            database, vims, clusters, WorkloadAccess(database, vault, workload_clusters, guard)
+        ),
         connector=connector,
         simulated_connector=simulated_connector,
         worker=worker,

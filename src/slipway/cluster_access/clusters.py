@@ -49,7 +49,7 @@ class RunningClusters:
 
     async def health(self, instance_id: str) -> ClusterHealth:
         instance, cluster, nodes = await self._cluster(instance_id)
-        context = _ReadOnlyContext(self._database, self._vault, instance)
+        context = ReadOnlyContext(self._database, self._vault, instance)
         return await health_of(self._deps, cluster, nodes, context)
 
     async def kubeconfig(self, instance_id: str, lifetime: timedelta = DEFAULT_KUBE_TOKEN) -> Kubeconfig:
@@ -69,7 +69,7 @@ class RunningClusters:
     async def token(self, instance_id: str, lifetime: timedelta) -> ServiceAccountToken:
         """A new one, by way of a master. StepError says soon why there is none."""
         instance, cluster, _ = await self._cluster(instance_id)
-        context = _ReadOnlyContext(self._database, self._vault, instance)
+        context = ReadOnlyContext(self._database, self._vault, instance)
         limit = self._deps.limits.token
         try:
             async with (
@@ -99,7 +99,7 @@ def _situation(connection: Connection, instance_id: str) -> PlanningSituation:
     return situation.planning(inventory(instance.vnf.instantiated_vnf_info), no_change(situation))
 
 
-class _ReadOnlyContext:
+class ReadOnlyContext:
     """The context of a step, for questions that change nothing."""
 
     def __init__(self, database: Database, vault: Vault, instance: Instance) -> None:

@@ -28,7 +28,7 @@ from slipway.model.requests import InstantiateRequest
 from slipway.model.situation import Situation
 from slipway.model.target import Change
 from slipway.vim_registry.choice import VIM_KEY, choose_vim_for_new, vim_key_for_new
-from slipway.vim_registry.names import requested_vim_name
+from slipway.vim_registry.names import requested_vim_names
 
 
 def check(situation: Situation, request: InstantiateRequest) -> None:
@@ -99,7 +99,7 @@ RULES = OperationRules(
     check=check,
     check_vim=_check_vim,
     choose_vim=_chosen_vim,
-    vim_name=lambda request: requested_vim_name(request.additional_params),
+    vim_names=lambda request: requested_vim_names(request.additional_params),
     flavour_id=lambda request: str(request.flavour_id),
     change=change,
     grant_attributes=_grant_attributes,

@@ -41,7 +41,7 @@ class OperationRules:
     # What it works on.
     choose_vim: Callable[[Connection, Instance, Any], VimConnectionInfo] | None = None  # None: the one it is on
     on_any_vim: bool = False  # also on one described in a former request that would have to be registered today
-    vim_name: Callable[[Any], str | None] = lambda request: None  # under which a cluster will be registered
+    vim_names: Callable[[Any], tuple[str, ...]] = lambda request: ()  # under which a cluster will be registered
     vnfd_id: Callable[[Any], str | None] = lambda request: None  # of another package that the VNF has from now on
     flavour_id: Callable[[Any], str | None] = lambda request: None  # None: that of the instance
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection
 
+from slipway.cluster.cluster_api.credentials import WorkloadClusters, recorded_cluster
 from slipway.lcm.grant_request import grant_request
 from slipway.lcm.operations import change_in
 from slipway.lcm.situations import instance_during, stored_situation
+from slipway.mgmt.scripts import ScriptSecret
+from slipway.model.action import StepContext
 from slipway.model.errors import StepError
 from slipway.model.grant import Granting, GrantRequest
 from slipway.model.instance import VnfInstance
@@ -47,6 +51,21 @@ class RecordedScriptData:
     async def unpack(self, operation_id: str, vnfd_id: str, directory: Path) -> None:
         package_id, images = await self._database.read(_content, operation_id, vnfd_id)
         await asyncio.to_thread(_unpack, self._packages / f"{package_id}.csar", images, directory)
+
+
+class WorkloadKubeconfigs:
+    """For scripts of a VNF that is a workload cluster: how to get into it."""
+
+    def __init__(self, clusters: WorkloadClusters) -> None:
+        self._clusters = clusters
+
+    async def __call__(self, vnf: VnfInstance, context: StepContext) -> ScriptSecret | None:
+        if recorded_cluster(vnf) is None:
+            return None
+        cluster = await self._clusters.get(vnf, context)
+        given = {"name": cluster.name, "namespace": cluster.namespace, "kubeconfig": cluster.kubeconfig}
+        clear = cluster.credentials.secrets
+        return ScriptSecret(given, [*clear, *(base64.b64encode(one.encode()).decode() for one in clear)])
 
 
 def _grant_request(connection: Connection, operation_id: str, left: tuple[VimResource, ...]) -> GrantRequest:

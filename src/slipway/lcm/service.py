@@ -33,6 +33,7 @@ from slipway.store.database import Database, hold_project
 from slipway.store.secrets import Vault
 from slipway.vim.drivers import Drivers
 from slipway.vim_registry.choice import check_inline_sizes, validated_vim, vim_of_instance
+from slipway.vim_registry.cluster_users import refuse_cluster_in_work
 from slipway.vim_registry.names import refuse_taken_names
 
 P = ParamSpec("P")
@@ -183,7 +184,7 @@ class Lcm:
         if if_version is not None and if_version != instance.version:
             raise PreconditionFailed(f"VNF instance {instance_id} was changed since it was read. Read it again.")
         rules = OPERATIONS[kind]
-        if rules.vim_name(request):
+        if rules.vim_names(request):
             hold_project(connection, instance.project)  # before a VIM is held, as whoever registers one does
         request = self._with_secrets_hidden(connection, kind, instance_id, request)
         vim = self._vim(connection, kind, instance, request)
@@ -218,10 +219,12 @@ class Lcm:
             return None
         if rules.choose_vim:
             vim = rules.choose_vim(connection, instance, request)
+            refuse_cluster_in_work(connection, vim, instance.project)
             return validated_vim(connection, self._vault, self._drivers, vim, instance.vnf.id)
         if instance.vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED:
             return None  # the operation's own check says why it can't be
         vim = vim_of_instance(instance)
+        refuse_cluster_in_work(connection, vim, instance.project)
         self._drivers.for_type(vim.vim_type or "")
         return vim
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from msgspec.structs import replace
+from sqlalchemy import Connection
 
 from slipway.lcm.operation_rules import OperationRules, must_be_instantiated
 from slipway.lcm.targets import change_to
 from slipway.model.errors import BadRequest
-from slipway.model.instance import InstantiationState, VnfInstance
+from slipway.model.instance import Instance, InstantiationState, VnfInstance
 from slipway.model.operation import OperationType
 from slipway.model.requests import TerminateRequest, TerminationType
 from slipway.model.situation import Situation
 from slipway.model.target import Change
+from slipway.vim_registry.cluster_users import refuse_used_cluster
 
 DEFAULT_GRACE = 10
 
@@ -38,11 +40,16 @@ def complete(situation: Situation, request: TerminateRequest) -> VnfInstance:
     )
 
 
+def _check_stored(connection: Connection, instance: Instance, request: TerminateRequest) -> None:
+    refuse_used_cluster(connection, instance, "Terminate them first.")
+
+
 RULES = OperationRules(
     operation=OperationType.TERMINATE,
     request=TerminateRequest,
     hook="terminate",
     check=check,
+    check_stored=_check_stored,
     on_any_vim=True,
     change=change,
     complete=complete,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -59,6 +60,22 @@ class ScriptData(Protocol):
         ...
 
 
+class WorkloadKubeconfig(Protocol):
+    """How a script gets into the workload cluster that its VNF is: in place of the sender of credentials."""
+
+    async def __call__(self, vnf: VnfInstance, context: StepContext) -> ScriptSecret | None:
+        """None when the VNF is none."""
+        ...
+
+
+@dataclass(frozen=True)
+class ScriptSecret:
+    """What a script is given beside the rest, and the words of it that may not be repeated."""
+
+    given: dict[str, Any] = field(repr=False)
+    secrets: Sequence[str] = field(repr=False)
+
+
 class CoordinatedVnfc(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The VNFC that a script coordinates: its id, the connection point to reach it by, and what the request says."""
 
@@ -69,13 +86,17 @@ class CoordinatedVnfc(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class Script(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`hook`: what names it. `vnfd_id`: its package, when it is not the one that the operation leads to."""
+    """`hook`: what names it. `vnfd_id`: its package, when it is not the one that the operation leads to.
+
+    `inputs` are those of the hook in the VNFD.
+    """
 
     hook: str
     path: str
     language: Language
     vnfd_id: str | None = None
     vnfc: CoordinatedVnfc | None = None
+    inputs: dict[str, Any] = {}
 
 
 class ScriptArgs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -90,8 +111,9 @@ class ScriptArgs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Scripts:
-    def __init__(self, data: ScriptData, limits: ScriptLimits) -> None:
+    def __init__(self, data: ScriptData, limits: ScriptLimits, workload: WorkloadKubeconfig | None = None) -> None:
         self._data = data
+        self._workload = workload
         self._limits = limits
         limit = limits.seconds + MARGIN
         self.actions: tuple[Action[Any], ...] = (
@@ -122,11 +144,14 @@ class Scripts:
             "vnfInstance": without_vims(msgspec.to_builtins(vnf)),
             "grantRequest": msgspec.to_builtins(granting.request) if granting else None,
             "grant": without_vims(msgspec.to_builtins(granting.grant)) if granting else None,
+            "inputs": script.inputs,
             ERROR_DATA: await self._data.error_data(context.operation_id),
         }
         if script.vnfc:
             hidden |= {"vnfLcmOpOccId": context.operation_id, **_coordination(script.vnfc, vnf)}
         given = await context.decrypt_secrets(hidden)
+        workload = await self._workload(vnf, context) if self._workload and _reaches_cluster(script) else None
+        given["workloadCluster"] = workload.given if workload else None
         encode: Callable[[dict[str, Any]], bytes] = msgspec.json.encode
 
         async def unpack(directory: Path) -> None:
@@ -144,6 +169,7 @@ class Scripts:
         )
         if ended.fault:
             secrets = await context.decrypt_secrets([reference(one) for one in find_references(hidden)])
+            secrets += workload.secrets if workload else ()
             raise StepError(
                 f"{script.path}, the script for {script.hook}, {ended.fault.reason}.{said(ended.stderr, secrets)}",
                 cure=ended.fault.cure,
@@ -218,7 +244,12 @@ def _script(hook: Hook | None) -> Script | None:
     if hook is None or hook.file is None:
         return None
     language = language_of(hook)
-    return Script(hook.operation, hook.file, language) if language else None
+    return Script(hook.operation, hook.file, language, inputs=hook.inputs) if language else None
+
+
+def _reaches_cluster(script: Script) -> bool:
+    """Before the VIM's work there may be no workload cluster yet, and after a termination there is none any more."""
+    return script.hook.endswith("_end") and not script.hook.startswith("terminate") and "rollback" not in script.hook
 
 
 def without_vims(document: dict[str, Any]) -> dict[str, Any]:

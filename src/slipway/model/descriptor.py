@@ -81,12 +81,16 @@ class PlacementRule(VnfdStruct, frozen=True, kw_only=True):
 
 
 class Hook(VnfdStruct, frozen=True, kw_only=True):
-    """What the VNFD wants done at `instantiate_end`, `scale_start`, ...: a management driver's name, or a script."""
+    """What the VNFD wants done at `instantiate_end`, `scale_start`, ...: a management driver's name, or a script.
+
+    `inputs` are the operation's, as TOSCA has them: what the package says to whoever does it.
+    """
 
     operation: str
     implementation: str
     file: str | None = None
     type: str | None = None
+    inputs: dict[str, Any] = {}
 
 
 class Flavour(VnfdStruct, frozen=True, kw_only=True):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from slipway.cluster.steps.dependencies import ClusterVim
-from slipway.kube.account import ServiceAccountToken
+from slipway.cluster.steps.dependencies import ClientCertificate, ClusterVim, VimAccess
 from slipway.model.errors import RequestError, StepError
 from slipway.model.vim import KUBERNETES
 from slipway.vim_registry.names import vim_id_of
 from slipway.vim_registry.registry import VimRegistry, VimRequest
+
+TOKEN_EXPIRES, CERTIFICATE_EXPIRES = "tokenExpires", "certificateExpires"  # in a VIM's extra
 
 
 class RegisteredClusters:
@@ -19,12 +20,13 @@ class RegisteredClusters:
         self._vims = vims
 
     async def register(self, instance_id: str, vim: ClusterVim) -> str:
-        told = token_attributes(vim.token)
+        told = access_attributes(vim.access)
+        named = {"tls_server_name": vim.server_name} if vim.server_name else {}
         request = VimRequest(
             name=vim.name,
             vim_type=KUBERNETES,
             description=f"The cluster of VNF instance {instance_id}",
-            interface_info={"endpoint": vim.endpoint, "ssl_ca_cert": vim.ca},
+            interface_info={"endpoint": vim.endpoint, "ssl_ca_cert": vim.ca, **named},
             access_info=told["accessInfo"],
             extra=told["extra"],
         )
@@ -40,6 +42,10 @@ class RegisteredClusters:
             raise StepError(error.detail) from None
 
 
-def token_attributes(token: ServiceAccountToken) -> dict[str, dict[str, Any]]:
-    """A token, and when it ends, as attributes of a VIM."""
-    return {"accessInfo": {"bearer_token": token.value}, "extra": {"tokenExpires": token.expires.isoformat()}}
+def access_attributes(access: VimAccess) -> dict[str, dict[str, Any]]:
+    """A token or a certificate, and when it ends, as attributes of a VIM."""
+    ends = access.expires.isoformat()
+    if isinstance(access, ClientCertificate):
+        login = {"client_certificate": access.certificate, "client_key": access.key}
+        return {"accessInfo": login, "extra": {CERTIFICATE_EXPIRES: ends}}
+    return {"accessInfo": {"bearer_token": access.value}, "extra": {TOKEN_EXPIRES: ends}}

@@ -11,25 +11,32 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from slipway.cluster.parameters import NAME
+from slipway.cluster import parameters
+from slipway.cluster.cluster_api import parameters as workload
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.errors import Unprocessable
 from slipway.model.situation import Situation
 from slipway.store import operations, vims
 
+NAMED_BY = ((parameters.NAME, "vim_name"), (workload.NAME, "register_vim", "name"))  # in additionalParams
 
-def requested_vim_name(additional_params: Mapping[str, Any]) -> str | None:
-    """The VIM name that a request to instantiate gives to its cluster. Without one it gets a unique name."""
-    given = additional_params.get(NAME)
-    name = given.get("vim_name") if isinstance(given, dict) else None
-    return name if isinstance(name, str) else None
+
+def requested_vim_names(additional_params: Mapping[str, Any]) -> tuple[str, ...]:
+    """The VIM names that a request to instantiate gives to its cluster. Without one it gets a unique name."""
+    found = []
+    for path in NAMED_BY:
+        value: Any = additional_params
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        found += [value] if isinstance(value, str) else []
+    return tuple(found)
 
 
 def reserved_by(connection: Connection, name: str, project: str, but: str | None = None) -> str | None:
     """The instance, other than `but`, that is being instantiated and will be a VIM of this name."""
     for operation in operations.instantiations(connection, project):
         user = operation.vnf_instance_id
-        if user != but and requested_vim_name(operation.operation_params.get("additionalParams", {})) == name:
+        if user != but and name in requested_vim_names(operation.operation_params.get("additionalParams", {})):
             return user
     return None
 
@@ -38,16 +45,15 @@ def refuse_taken_names(connection: Connection, management: ManagementDrivers, si
     """Unprocessable when the VIM name of a cluster is taken or reserved."""
     instance = situation.instance
     for field, name in management.vim_names(situation):
-        taken = vims.id_by_name(connection, name, instance.project)
+        taken, other = vims.id_by_name(connection, name, instance.project), f"another {field.rpartition('.')[2]}"
         if taken not in (None, vim_id_of(instance.vnf.id)):
             raise Unprocessable(
-                f"{field}: VIM {taken} of this project has the name {name!r} already; give another vim_name, or remove "
-                "that VIM."
+                f"{field}: VIM {taken} of this project has the name {name!r} already; give {other}, or remove that VIM."
             )
         if user := reserved_by(connection, name, instance.project, but=instance.vnf.id):
             raise Unprocessable(
                 f"{field}: VNF instance {user}, which is being instantiated, will be registered as {name!r}; give "
-                "another vim_name."
+                f"{other}."
             )
 
 

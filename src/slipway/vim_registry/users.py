@@ -16,12 +16,23 @@ from slipway.store.filter_sql import condition
 from slipway.store.filters import Filter, Operator
 from slipway.store.resources import RESOURCES
 
+MOST_SHOWN = 10
+
 
 def user_of(connection: Connection, vim: Vim, maker: str | None = None) -> str | None:
     """An instance on the VIM, or with an operation under way that will put it there; other than the VIM's maker."""
     on_it = _on_vim(connection, vim, tables.instances.c.id).where(tables.instances.c.id != (maker or ""))
     user: str | None = connection.scalar(on_it.limit(1))
     return user or next((coming for coming, _ in _coming(connection, vim)), None)
+
+
+def users_of(connection: Connection, vim: Vim, maker: str) -> list[str]:
+    """All of them, for a person: name and id, the first MOST_SHOWN."""
+    named = _on_vim(connection, vim, tables.instances.c.doc).where(tables.instances.c.id != maker)
+    users = {vnf.id: vnf.vnf_instance_name for vnf in connection.scalars(named.limit(MOST_SHOWN + 1))}
+    users |= {coming: users.get(coming) for coming, _ in _coming(connection, vim) if coming != maker}
+    shown = [f"{name} ({user})" if name else user for user, name in users.items()]
+    return [*shown[:MOST_SHOWN], *(["..."] if len(shown) > MOST_SHOWN else [])]
 
 
 def user_with_secrets(connection: Connection, vim: Vim) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from typing import Protocol
 
@@ -68,13 +69,26 @@ class Connector(Protocol):
 
 
 @dataclass(frozen=True)
+class ClientCertificate:
+    """PEM, in clear."""
+
+    certificate: str = field(repr=False)
+    key: str = field(repr=False)
+    expires: datetime
+
+
+VimAccess = ServiceAccountToken | ClientCertificate
+
+
+@dataclass(frozen=True)
 class ClusterVim:
-    """A cluster as others use it. The token is in clear: made for one step, never stored by it, never printed."""
+    """A cluster as others use it. Its access is in clear: made for one step, never stored by it, never printed."""
 
     name: str
     endpoint: str
     ca: str
-    token: ServiceAccountToken
+    access: VimAccess
+    server_name: str | None = None  # that its certificate has, when it is not the host of the endpoint
 
     def __repr__(self) -> str:
         return f"ClusterVim({self.name!r}, {self.endpoint!r})"

@@ -28,7 +28,7 @@ async def register(deps: Dependencies, args: Register, ctx: StepContext) -> Outc
         authority = await cluster_ca(api)
         running = (await api.get("/version"))["gitVersion"]
     endpoint = await _endpoint(args.cluster, ctx)
-    vim = ClusterVim(name=args.vim_name, endpoint=endpoint, ca=authority, token=token)
+    vim = ClusterVim(name=args.vim_name, endpoint=endpoint, ca=authority, access=token)
     vim_id = await deps.vims.register(args.cluster.instance, vim)
     info = {
         "vimType": KUBERNETES,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from slipway.model.descriptor import Hook
 from slipway.model.hooks import HOOKS
 from slipway.package.tosca.artifact_files import ArtifactFiles, DeclaredArtifact
 from slipway.package.tosca.node_types import NodeTemplate
 from slipway.package.tosca.section import Section
 from slipway.package.warnings import Warnings
-from slipway.package.yaml_reader import YamlMap
+from slipway.package.yaml_reader import YamlMap, plain
 
+LARGEST_INPUTS = 64 << 10  # bytes of a hook's inputs, as JSON
 _NOT_OPERATIONS = frozenset({"type", "inputs", "operations", "notifications", "description"})
 
 
@@ -40,10 +43,25 @@ def _hook(operation: str, holder: Section, artifacts: dict[str, DeclaredArtifact
     name = _implementation(holder, operation)
     if not name:
         return None
+    inputs = _inputs(holder, operation)
     if name in artifacts:
         artifact = artifacts[name]
-        return Hook(operation=operation, implementation=name, file=artifact.path, type=artifact.type or None)
-    return Hook(operation=operation, implementation=name, file=files.find(name, holder, operation))
+        return Hook(
+            operation=operation, implementation=name, file=artifact.path, type=artifact.type or None, inputs=inputs
+        )
+    return Hook(operation=operation, implementation=name, file=files.find(name, holder, operation), inputs=inputs)
+
+
+def _inputs(holder: Section, operation: str) -> dict[str, Any]:
+    """What the package says to whoever does the operation; none in the short form, `instantiate_end: name`."""
+    if not isinstance(holder.value(operation), YamlMap):
+        return {}
+    section = holder.section(operation)
+    inputs: dict[str, Any] = plain(section.section("inputs").content)
+    if len(msgspec.json.encode(inputs)) > LARGEST_INPUTS:
+        what = f"The inputs of {operation!r} are larger than {LARGEST_INPUTS >> 10} KiB as JSON."
+        raise section.error(what, "bring a file of the package in their place.", "inputs")
+    return inputs
 
 
 def _implementation(holder: Section, key: str) -> str | None:

@@ -1,0 +1,1 @@
+"""Workload clusters of Cluster API: their credentials, sent to a receiver and registered as a VIM."""

@@ -1,0 +1,157 @@
+"""The management driver `cluster-api`: what the hooks of a workload cluster's VNFD mean.
+
+The VIM's driver applies the package's objects and waits for them; what is left is to let others into the new cluster.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from slipway.cluster.cluster_api.parameters import (
+    NAME,
+    PATH,
+    RECEIVER,
+    WorkloadClusterParameters,
+    read_workload,
+    workload_document,
+)
+from slipway.cluster.cluster_api.steps import (
+    KEY,
+    SENT,
+    RegisterWorkloadCluster,
+    SendCredentials,
+    UnregisterWorkloadCluster,
+    WorkloadDependencies,
+    WorkloadSteps,
+)
+from slipway.cluster.spec import StepArguments
+from slipway.model.action import Action
+from slipway.model.errors import BadRequest
+from slipway.model.hooks import Edges, HookPlan
+from slipway.model.operation import OperationType
+from slipway.model.plan import Effect, Plan, Step, Verb
+from slipway.model.requests import InstantiateRequest, ModifyRequest
+from slipway.model.situation import PlanningSituation, Situation
+
+SEND, REGISTER, UNREGISTER = "send credentials", "register as VIM", "unregister VIM"
+# After these the credentials may be others: they are looked at, and sent and registered again if they are.
+CHANGES_CREDENTIALS = ("instantiate", "scale", "heal", "change_current_package")
+
+
+class ClusterApiDriver:
+    name = "cluster-api"
+    aliases = ("credentials-sender", "credentials_sender")
+
+    def __init__(self, deps: WorkloadDependencies) -> None:
+        self.actions: tuple[Action[Any], ...] = WorkloadSteps(deps).actions
+
+    def check(self, situation: Situation) -> None:
+        if situation.operation is OperationType.TERMINATE:
+            return  # a termination is never refused for its parameters
+        asked, request = _parameters(situation), situation.request
+        if not isinstance(request, InstantiateRequest):
+            return
+        first = situation.flavour.hooks.get(FIRST)
+        sends = first is not None and first.implementation in (self.name, *self.aliases)
+        if sends and asked.credentials_receiver is None and asked.register_vim is None:
+            raise BadRequest(
+                f"{PATH}: it names neither credentials_receiver nor register_vim, so nobody would get into the new "
+                "cluster; give one of them, or both."
+            )
+        if KEY in request.vim_connection_info:
+            raise BadRequest(f"vimConnectionInfo.{KEY}: this key is for the workload cluster itself; choose another.")
+
+    def vim_name(self, situation: Situation) -> tuple[str, str] | None:
+        if situation.operation is not OperationType.INSTANTIATE:
+            return None
+        asked = _parameters(situation)
+        if asked.register_vim is None:
+            return None
+        return f"{PATH}.register_vim.name", asked.vim_name_for(situation.instance.vnf.id)
+
+    def plan(self, operation: str, edges: Edges, situation: PlanningSituation) -> HookPlan:
+        if operation == "terminate":
+            removed = _unregistering(situation)
+            return HookPlan(start=removed) if "start" in edges else HookPlan(end=removed)
+        if operation not in CHANGES_CREDENTIALS or "end" not in edges:
+            return HookPlan()
+        return HookPlan(end=Plan.together(_sending(situation), _registering(situation)))
+
+
+def _sending(situation: Situation) -> Plan:
+    document = _document(situation)
+    if read_workload(document).credentials_receiver is None:
+        return Plan()
+    info = situation.instance.vnf.instantiated_vnf_info
+    args = SendCredentials(receiver=document[RECEIVER], sent=info.metadata.get(SENT) if info else None)
+    return Plan.of(_step(SEND, "cluster_api.send", args))
+
+
+def _registering(situation: Situation) -> Plan:
+    asked = _parameters(situation)
+    if asked.register_vim is None:
+        return Plan()
+    vnf = situation.instance.vnf
+    args = RegisterWorkloadCluster(
+        vim_name=asked.vim_name_for(vnf.id), access=asked.register_vim.access, anew=KEY not in vnf.vim_connection_info
+    )
+    effect = Effect(Verb.MAKE if args.anew else Verb.CHANGE, "VIM", args.vim_name)
+    return Plan.of(_step(REGISTER, "cluster_api.register", args, effect))
+
+
+def _unregistering(situation: Situation) -> Plan:
+    """Before anything of the cluster is gone: while VNFs run on it, it stays."""
+    if KEY not in situation.instance.vnf.vim_connection_info:
+        return Plan()
+    effect = Effect(Verb.REMOVE, "VIM", "of the workload cluster")
+    return Plan.of(
+        msgspec.structs.replace(
+            _step(UNREGISTER, "cluster_api.unregister", UnregisterWorkloadCluster(), effect), irreversible=True
+        )
+    )
+
+
+def _parameters(situation: Situation) -> WorkloadClusterParameters:
+    return read_workload(_document(situation))
+
+
+def _document(situation: Situation) -> Any:
+    """A name of a VIM is one instance's: the package can't give it."""
+    request = situation.request
+    asked = {} if isinstance(request, ModifyRequest) else request.additional_params
+    stored = {} if _is_new(situation) else situation.instance.parameters
+    inputs = _inputs(situation)
+    given = inputs.get(NAME)
+    vim = given.get("register_vim") if isinstance(given, dict) else None
+    if isinstance(vim, dict) and "name" in vim:
+        raise BadRequest(
+            f"The VNFD's inputs of its hooks: {NAME}.register_vim.name would be the same for all VNFs of the package; "
+            f"let requests give it as {PATH}.register_vim.name."
+        )
+    return workload_document(inputs, stored, asked)
+
+
+def _inputs(situation: Situation) -> dict[str, Any]:
+    """Of the operation's own hook where it has some, else those of instantiate_end."""
+    hooks = situation.flavour.hooks
+    own, first = hooks.get(HOOKS.get(situation.operation, FIRST)), hooks.get(FIRST)
+    return (own.inputs if own else {}) or (first.inputs if first else {})
+
+
+def _is_new(situation: Situation) -> bool:
+    return situation.operation is OperationType.INSTANTIATE
+
+
+def _step(name: str, action: str, args: StepArguments, *effects: Effect) -> Step:
+    return Step(id=name, action=action, args=msgspec.json.decode(msgspec.json.encode(args)), effects=effects)
+
+
+FIRST = "instantiate_end"
+HOOKS = {
+    OperationType.INSTANTIATE: FIRST,
+    OperationType.SCALE: "scale_end",
+    OperationType.HEAL: "heal_end",
+    OperationType.CHANGE_VNFPKG: "change_current_package_end",
+}

@@ -1,0 +1,172 @@
+"""What the hooks of a workload cluster plan, and which parameters are refused before anything begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from slipway.cluster.cluster_api.driver import ClusterApiDriver
+from slipway.cluster.cluster_api.parameters import WorkloadClusterParameters
+from slipway.cluster.cluster_api.steps import KEY, SENT
+from slipway.model.descriptor import Hook
+from slipway.model.errors import BadRequest
+from slipway.model.hooks import EDGES, HookPlan
+from slipway.model.instance import VimConnectionInfo
+from slipway.model.operation import OperationType
+from slipway.model.requests import (
+    AnyRequest,
+    HealRequest,
+    InstantiateRequest,
+    TerminateRequest,
+    TerminationType,
+)
+from slipway.model.situation import PlanningSituation
+from tests.unit.cluster.cluster_situations import ID, UNUSED, situation, slots
+from tests.unit.cluster.parameter_names import parameter_names
+from tests.unit.vim.authority import Authority
+
+DRIVER = ClusterApiDriver(UNUSED)
+PEM = Authority().pem
+URL = "https://receiver.example/credentials"
+RECEIVER = {"url": URL}
+
+
+def of(
+    kind: OperationType,
+    request: AnyRequest,
+    *,
+    inputs: dict[str, Any] | None = None,
+    stored: dict[str, Any] | None = None,
+    sent: str | None = None,
+    registered: bool = False,
+) -> PlanningSituation:
+    found = situation(kind, request, {} if kind is OperationType.INSTANTIATE else slots(1, 1), slots(1, 1), 1)
+    hook = Hook(operation="instantiate_end", implementation="cluster-api", inputs=inputs or {})
+    flavour = msgspec.structs.replace(found.flavour, hooks={"instantiate_end": hook})
+    vnf = found.instance.vnf
+    info = vnf.instantiated_vnf_info
+    if info and sent:
+        info = msgspec.structs.replace(info, metadata={**info.metadata, SENT: sent})
+    connections = {KEY: VimConnectionInfo(vim_id="v")} if registered else {}
+    vnf = msgspec.structs.replace(vnf, instantiated_vnf_info=info, vim_connection_info=connections)
+    instance = msgspec.structs.replace(found.instance, vnf=vnf, parameters=stored or {})
+    return PlanningSituation(kind, request, instance, found.descriptor, flavour, found=found.found, change=found.change)
+
+
+def new(asked: Any = None, inputs: dict[str, Any] | None = None, **more: Any) -> PlanningSituation:
+    params = {} if asked is None else {"cluster_api": asked}
+    request = InstantiateRequest(flavour_id="simple", additional_params=params, **more)
+    return of(OperationType.INSTANTIATE, request, inputs={"cluster_api": inputs} if inputs else None)
+
+
+def refused(asked: Any, inputs: dict[str, Any] | None = None) -> str:
+    with pytest.raises(BadRequest) as caught:
+        DRIVER.check(new(asked, inputs))
+    return caught.value.detail
+
+
+def test_a_new_cluster_is_sent_and_registered_side_by_side() -> None:
+    asked = {"credentials_receiver": RECEIVER, "register_vim": {"name": "edge-1"}}
+    DRIVER.check(new(asked))
+    plan = DRIVER.plan("instantiate", frozenset(EDGES), new(asked))
+    assert plan.start.steps == ()
+    assert {step.id: step.after for step in plan.end.steps} == {"send credentials": (), "register as VIM": ()}
+    assert DRIVER.vim_name(new(asked)) == ("additionalParams.cluster_api.register_vim.name", "edge-1")
+    assert DRIVER.vim_name(new({"register_vim": {}})) == (
+        "additionalParams.cluster_api.register_vim.name",
+        f"kubernetes_vim_{ID}",
+    )
+
+
+def test_the_package_names_the_receiver_and_a_request_goes_before_it() -> None:
+    package = {"credentials_receiver": {"url": URL, "attempts": 2}}
+    [step] = DRIVER.plan("instantiate", frozenset(EDGES), new(None, package)).end.steps
+    assert step.args["receiver"] == {"url": URL, "attempts": 2}
+    asked = {"credentials_receiver": {"bearer_token": "t"}}
+    [step] = DRIVER.plan("instantiate", frozenset(EDGES), new(asked, package)).end.steps
+    assert step.args["receiver"] == {"url": URL, "attempts": 2, "bearer_token": "t"}
+    asked = {"credentials_receiver": {"url": "https://other.example/"}}
+    [step] = DRIVER.plan("instantiate", frozenset(EDGES), new(asked, package)).end.steps
+    assert step.args["receiver"] == {"url": "https://other.example/"}
+
+
+def test_a_login_does_not_follow_to_another_receiver() -> None:
+    """Who may start an operation but not read secrets could have it sent to himself."""
+    stored = {"cluster_api": {"credentials_receiver": {"url": URL, "bearer_token": {"$secret": "1"}}}}
+    other = {"cluster_api": {"credentials_receiver": {"url": "https://other.example/"}}}
+    heal = of(OperationType.HEAL, HealRequest(additional_params=other), stored=stored)
+    [step] = DRIVER.plan("heal", frozenset(EDGES), heal).end.steps
+    assert step.args["receiver"] == {"url": "https://other.example/"}
+    client = {"token_url": URL, "client_id": "c", "client_secret": {"$secret": "1"}}
+    stored = {"cluster_api": {"credentials_receiver": {"url": URL, "oauth2": client}}}
+    other = {"cluster_api": {"credentials_receiver": {"oauth2": {"token_url": "https://other.example/"}}}}
+    with pytest.raises(BadRequest, match=r"oauth2\.client_id: is missing"):
+        DRIVER.check(of(OperationType.HEAL, HealRequest(additional_params=other), stored=stored))
+
+
+def test_later_operations_look_again_with_what_was_sent_before() -> None:
+    stored = {"cluster_api": {"credentials_receiver": RECEIVER, "register_vim": {"name": "edge-1"}}}
+    heal = of(OperationType.HEAL, HealRequest(), stored=stored, sent="digest", registered=True)
+    DRIVER.check(heal)
+    sending, registering = DRIVER.plan("heal", frozenset(EDGES), heal).end.steps
+    assert sending.args["sent"] == "digest"
+    assert (registering.args["vim_name"], registering.args["anew"]) == ("edge-1", False)
+    assert DRIVER.vim_name(heal) is None
+
+
+def test_a_termination_first_takes_the_vim_away_and_is_never_refused_for_parameters() -> None:
+    request = TerminateRequest(termination_type=TerminationType.FORCEFUL)
+    stored = {"cluster_api": "nonsense"}
+    gone = of(OperationType.TERMINATE, request, stored=stored, registered=True)
+    DRIVER.check(gone)
+    plan = DRIVER.plan("terminate", frozenset(EDGES), gone)
+    assert [step.id for step in plan.start.steps] == ["unregister VIM"]
+    assert plan.end.steps == ()
+    never = of(OperationType.TERMINATE, request)
+    assert DRIVER.plan("terminate", frozenset(EDGES), never) == HookPlan()
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [
+        (None, "neither credentials_receiver nor register_vim"),
+        ("text", "additionalParams.cluster_api: must be an object"),
+        ({"receiver": {}}, "there is no such parameter"),
+        ({"credentials_receiver": {}}, "credentials_receiver.url: is missing"),
+        ({"credentials_receiver": {"url": "http://receiver.example/"}}, "by HTTPS only"),
+        ({"credentials_receiver": {"url": "https://user:word@receiver.example/"}}, "URL without a login"),
+        ({"credentials_receiver": {"url": URL, "ca_certificate": "word"}}, "ca_certificate: it is no certificate"),
+        ({"credentials_receiver": {"url": URL, "username": "u"}}, "password: it is missing"),
+        ({"credentials_receiver": {"url": URL, "username": "u:v", "password": "p"}}, "username: it has a colon"),
+        (
+            {"credentials_receiver": {"url": URL, "bearer_token": "t", "username": "u", "password": "p"}},
+            "bearer_token: username says another way to log in",
+        ),
+        ({"credentials_receiver": {"url": URL, "attempts": 99}}, "attempts: the number is out of range"),
+        ({"credentials_receiver": {"url": URL, "timeout": 0}}, "timeout: the number is out of range"),
+        ({"credentials_receiver": {"url": URL, "oauth2": {"token_url": "x"}}}, "oauth2.token_url"),
+        ({"register_vim": {"access": "password"}}, "access: unknown value; must be one of: client_certificate"),
+    ],
+)
+def test_a_wrong_parameter_is_named_with_its_cure(asked: Any, why: str) -> None:
+    assert why in refused(asked)
+
+
+def test_a_package_does_not_name_vims() -> None:
+    assert "the same for all VNFs of the package" in refused(None, {"register_vim": {"name": "edge"}})
+
+
+def test_the_key_of_the_workload_cluster_is_its_own() -> None:
+    taken = new({"register_vim": {}}, vim_connection_info={KEY: VimConnectionInfo(vim_id="v")})
+    with pytest.raises(BadRequest, match=f"vimConnectionInfo.{KEY}: .*choose another"):
+        DRIVER.check(taken)
+
+
+def test_an_authority_is_accepted_as_pem() -> None:
+    DRIVER.check(new({"credentials_receiver": {"url": URL, "ca_certificate": PEM}}))
+
+
+def test_parameter_names_do_not_change_by_accident() -> None:
+    assert "credentials_receiver.oauth2.client_secret" in set(parameter_names(WorkloadClusterParameters))
