@@ -88,7 +88,8 @@ class ClusterTokens:
                 if maker is None:
                     return
                 attributes = access_attributes(await self._access(maker, vim))
-            if {**vim.extra, **attributes["extra"]} != vim.extra:
+            ends = attributes["extra"].get(CERTIFICATE_EXPIRES)
+            if ends is None or ends != vim.extra.get(CERTIFICATE_EXPIRES):  # else Cluster API has no other one yet
                 await self._registry.renew(vim.id, attributes["accessInfo"], attributes["extra"])
         except (StepError, RequestError) as error:
             log.warning("the token of VIM %s is not renewed: %s", vim.name, error.detail)

@@ -1,4 +1,4 @@
-"""The credentials of a workload cluster: fetched from its management cluster, sent to a receiver, registered as a VIM."""
+"""Credentials of a workload cluster: fetched from its management cluster, sent to a receiver, registered as a VIM."""
 
 from __future__ import annotations
 
