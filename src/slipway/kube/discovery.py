@@ -1,80 +1,225 @@
-"""Which path an object of any kind has: the server is asked once for each group and version, and told apart by kind."""
+"""Which kinds a server serves, under which paths: any kind, with no list of known ones.
+
+    deployments = await api.discovery.resource("apps/v1", "Deployment")
+    deployments.path("default", "web", "scale"); deployments.collection("default"); "scale" in deployments.subresources
+    path = await api.discovery.path(manifest)
+
+All groups come with one call (two with the core's) where the server has aggregated discovery, else each group and
+version is asked once. What is not known is asked for again: whoever brought its CustomResourceDefinition is likely us.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import msgspec
+
 from slipway.kube import errors, paths
 from slipway.kube.errors import KubeError
-from slipway.kube.interface import Object
-from slipway.model.errors import StepError
+from slipway.kube.interface import Object, ref_of
+
+MOST_RESOURCES = 20_000  # that are remembered; a large cluster has some hundred
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
 class Get(Protocol):
-    def __call__(self, path: str) -> Awaitable[Object]: ...
+    def __call__(self, path: str, *, accept: str | None = None) -> Awaitable[Object]: ...
 
 
 @dataclass(frozen=True)
 class Resource:
+    """A kind that the server serves."""
+
+    api_version: str
+    kind: str
     plural: str
     namespaced: bool
+    verbs: frozenset[str] = frozenset()
+    subresources: frozenset[str] = frozenset()  # "scale", "status"
+
+    @property
+    def group(self) -> str:
+        """ "" for the core's."""
+        return self.api_version.rpartition("/")[0]
+
+    def collection(self, namespace: str | None = None) -> str:
+        """In all namespaces without one."""
+        if self.namespaced and namespace:
+            return paths.namespaced(paths.group(self.api_version), namespace, self.plural)
+        return f"{paths.group(self.api_version)}/{self.plural}"
+
+    def path(self, namespace: str | None, name: str, subresource: str | None = None) -> str:
+        """Of one object. A namespaced one without a namespace is in "default"."""
+        found = f"{self.collection(namespace or 'default')}/{paths.segment(name)}"
+        return f"{found}/{paths.segment(subresource)}" if subresource else found
 
 
 class Discovery:
+    """What one server serves, remembered for as long as this lives: one operation."""
+
     def __init__(self, get: Get, server: str) -> None:
         self._get = get
         self._server = server
-        self._known: dict[str, dict[str, Resource]] = {}
+        self._known: dict[tuple[str, str], Resource] = {}
+        self._asked_for_all: set[str] = set()
+
+    async def resource(self, api_version: str, kind: str) -> Resource:
+        """KubeError (404) names a kind that is not served, and the versions that are."""
+        if (api_version, kind) not in self._known:
+            await self._ask_for_all(paths.group(api_version).split("/")[1])
+        if (api_version, kind) not in self._known:
+            await self._ask_for(api_version)
+        if found := self._known.get((api_version, kind)):
+            return found
+        raise errors.unknown_kind(api_version, kind, self._server, await self._served_versions(api_version, kind))
 
     async def path(self, manifest: Object) -> str:
         """Of the one object that a manifest is about."""
-        api_version, kind, metadata = _identity(manifest)
-        resource = await self._resource(api_version, kind)
-        name = metadata["name"]
-        if resource.namespaced:
-            return paths.namespaced(_group(api_version), metadata.get("namespace") or "default", resource.plural, name)
-        return f"{_group(api_version)}/{resource.plural}/{paths.segment(name)}"
+        ref = ref_of(manifest)
+        return (await self.resource(ref.api_version, ref.kind)).path(ref.namespace, ref.name)
 
-    async def _resource(self, api_version: str, kind: str) -> Resource:
-        """A kind that was not there before may be by now: whoever installed it is likely us."""
-        if kind not in self._known.get(api_version, {}):
-            self._known[api_version] = await self._kinds(api_version, kind)
-        if resource := self._known[api_version].get(kind):
-            return resource
-        raise errors.unknown_kind(api_version, kind, self._server)
+    def forget(self) -> None:
+        """After a CustomResourceDefinition was changed or removed; a new kind is found without."""
+        self._known.clear()
+        self._asked_for_all.clear()
 
-    async def _kinds(self, api_version: str, kind: str) -> dict[str, Resource]:
+    async def _ask_for_all(self, root: str) -> None:
+        """`root`: "api", the core's, or "apis"."""
+        if root in self._asked_for_all:
+            return
+        answer = await self._get(f"/{root}", accept=AGGREGATED)
+        self._asked_for_all.add(root)
+        if answer.get("kind") == "APIGroupDiscoveryList":
+            self._remember(_aggregated(_read(answer, _GroupDiscoveries, self._server).items))
+
+    async def _ask_for(self, api_version: str) -> None:
+        answer = await self._get_or_none(paths.group(api_version))
+        if answer is not None:
+            self._remember(_listed(api_version, _read(answer, _ResourceList, self._server)))
+
+    def _remember(self, found: Iterable[Resource]) -> None:
+        for resource in found:
+            if len(self._known) >= MOST_RESOURCES:
+                raise errors.too_large(f"Discovery on {self._server}", f"{MOST_RESOURCES} kinds")
+            self._known[resource.api_version, resource.kind] = resource
+
+    async def _served_versions(self, api_version: str, kind: str) -> list[str]:
+        """Those of the same group that have this kind, as "group/version"."""
+        group, slash, _ = api_version.partition("/")
+        if not slash:
+            return []
+        answer = await self._get_or_none(f"/apis/{paths.segment(group)}")
+        for served in _read(answer or {}, _Group, self._server).versions[:20]:
+            if (served.name, kind) not in self._known:
+                await self._ask_for(served.name)
+        return sorted(known for known, of_kind in self._known if of_kind == kind and known.startswith(f"{group}/"))
+
+    async def _get_or_none(self, path: str) -> Object | None:
         try:
-            found = await self._get(_group(api_version))
+            return await self._get(path)
         except KubeError as error:
             if error.status == 404:
-                raise errors.unknown_kind(api_version, kind, self._server) from None
+                return None
             raise
-        return {
-            entry["kind"]: Resource(entry["name"], bool(entry.get("namespaced")))
-            for entry in found.get("resources") or []
-            if "/" not in entry["name"]  # a subresource
-        }
 
 
-def _group(api_version: str) -> str:
-    """ "v1" is the core's, all others have a group."""
-    group, slash, version = api_version.partition("/")
-    if slash:
-        return f"/apis/{paths.segment(group)}/{paths.segment(version)}"
-    return f"/api/{paths.segment(group)}"
+class _Kind(msgspec.Struct):
+    version: str = ""
+    kind: str = ""
+    group: str = ""
 
 
-def _identity(manifest: Object) -> tuple[str, str, dict[str, Any]]:
-    api_version, kind, metadata = (manifest.get(key) for key in ("apiVersion", "kind", "metadata"))
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    if not (
-        isinstance(api_version, str) and isinstance(kind, str) and isinstance(metadata, dict) and isinstance(name, str)
-    ):
-        raise StepError(
-            "A Kubernetes manifest lacks apiVersion, kind or metadata.name.",
-            cure="complete it; a name can't be generated.",
-        )
-    return api_version, kind, metadata
+class _Subresource(msgspec.Struct):
+    subresource: str
+
+
+class _ResourceDiscovery(msgspec.Struct):
+    resource: str
+    scope: str = ""
+    verbs: list[str] = []
+    response_kind: _Kind | None = msgspec.field(name="responseKind", default=None)
+    subresources: list[_Subresource] = []
+
+
+class _VersionDiscovery(msgspec.Struct):
+    version: str
+    resources: list[_ResourceDiscovery] = []
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+
+
+class _GroupDiscovery(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    versions: list[_VersionDiscovery] = []
+
+
+class _GroupDiscoveries(msgspec.Struct):
+    items: list[_GroupDiscovery] = []
+
+
+class _ListedResource(msgspec.Struct):
+    name: str
+    kind: str = ""
+    namespaced: bool = False
+    verbs: list[str] = []
+
+
+class _ResourceList(msgspec.Struct):
+    resources: list[_ListedResource] = []
+
+
+class _GroupVersion(msgspec.Struct):
+    name: str = msgspec.field(name="groupVersion", default="")
+
+
+class _Group(msgspec.Struct):
+    versions: list[_GroupVersion] = []
+
+
+def _aggregated(groups: Iterable[_GroupDiscovery]) -> Iterable[Resource]:
+    for group in groups:
+        for version in group.versions:
+            api_version = f"{group.metadata.name}/{version.version}" if group.metadata.name else version.version
+            for found in version.resources:
+                if found.response_kind is not None:
+                    yield Resource(
+                        api_version,
+                        found.response_kind.kind,
+                        found.resource,
+                        found.scope == "Namespaced",
+                        frozenset(found.verbs),
+                        frozenset(one.subresource for one in found.subresources),
+                    )
+
+
+def _listed(api_version: str, answer: _ResourceList) -> Iterable[Resource]:
+    """A subresource is an entry of its own here: "deployments/scale"."""
+    subresources: dict[str, set[str]] = {}
+    for entry in answer.resources:
+        plural, slash, subresource = entry.name.partition("/")
+        if slash:
+            subresources.setdefault(plural, set()).add(subresource)
+    for entry in answer.resources:
+        if "/" not in entry.name:
+            names = frozenset(subresources.get(entry.name, ()))
+            yield Resource(api_version, entry.kind, entry.name, entry.namespaced, frozenset(entry.verbs), names)
+
+
+def _read(answer: Object, kind: type[Any], server: str) -> Any:
+    """Null stands for an empty list, as Go writes it."""
+    try:
+        return msgspec.convert(_without_null(answer), kind)
+    except msgspec.ValidationError as error:
+        raise KubeError(
+            f"Discovery on {server}: the answer is not one of Kubernetes: {errors.short(str(error))}"
+        ) from None
+
+
+def _without_null(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_null(one) for key, one in value.items() if one is not None}
+    return [_without_null(one) for one in value] if isinstance(value, list) else value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +24,11 @@ TERMINATING = "NamespaceTerminating"
 
 @dataclass(frozen=True)
 class Cause:
-    """One of the reasons in a Status: `reason` for programs, `message` for people."""
+    """One of the reasons in a Status: `reason` for programs, `message` for people, and the field that it is about."""
 
     reason: str
     message: str
+    field: str = ""
 
 
 class KubeError(StepError):
@@ -76,7 +77,9 @@ def refused(asked: str, status: int, body: bytes, secrets: Iterable[str] = ()) -
         f"{asked} was answered with {status}{f' {short(said.reason)}' if said.reason else ''}: {message}.",
         status=status,
         reason=said.reason,
-        causes=tuple(Cause(short(cause.reason), short(cause.message, hidden)) for cause in causes[:10]),
+        causes=tuple(
+            Cause(short(cause.reason), short(cause.message, hidden), short(cause.field)) for cause in causes[:10]
+        ),
         temporary=status == 429 or status >= 500 or (status == 403 and _NO_ROLES_YET in said.message),
         cure=_cure(status, said.reason),
     )
@@ -112,12 +115,17 @@ def not_kubernetes(asked: str, body: bytes) -> KubeError:
     )
 
 
-def unknown_kind(api_version: str, kind: str, server: str) -> KubeError:
+def unknown_kind(api_version: str, kind: str, server: str, served: Sequence[str] = ()) -> KubeError:
+    """`served`: versions of the group that have the kind."""
+    versions = short(", ".join(served))
+    why = f"served versions: {versions}" if versions else "no CustomResourceDefinition there serves it"
+    cure = (
+        f"write one of these as apiVersion: {versions}; or install a CustomResourceDefinition that serves the other."
+        if versions
+        else "correct apiVersion and kind, or install the CustomResourceDefinition first."
+    )
     return KubeError(
-        f"{server} knows no {short(kind)} in {short(api_version)}.",
-        status=404,
-        reason="NotFound",
-        cure="correct apiVersion and kind, or install the CustomResourceDefinition first.",
+        f"{server} knows no {short(kind)} in {short(api_version)}; {why}.", status=404, reason="NotFound", cure=cure
     )
 
 

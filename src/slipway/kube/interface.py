@@ -5,19 +5,41 @@ Paths begin with a slash, as `slipway.kube.paths` makes them. Whatever goes wron
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, Protocol
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from slipway.model.errors import StepError
+
+if TYPE_CHECKING:
+    from slipway.kube.discovery import Discovery
 
 Object = dict[str, Any]
 Objects = list[Object]
 PatchKind = Literal["merge", "strategic", "json"]
+Propagation = Literal["Background", "Foreground", "Orphan"]
 ReportProgress = Callable[[str], None]  # progress, for people
 
 
-class KubeApi(Protocol):
-    async def get(self, path: str, **query: str) -> Object: ...
+@dataclass(frozen=True, order=True)
+class ObjectRef:
+    """The name of one object. `namespace` is None for kinds that have none, or when the manifest does not say."""
 
-    async def list(self, path: str, **query: str) -> Objects:
+    api_version: str
+    kind: str
+    name: str
+    namespace: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+class KubeApi(Protocol):
+    async def get(self, path: str, *, metadata_only: bool = False, **query: str) -> Object:
+        """`metadata_only`: of an object or of a list, all but the metadata stays on the server."""
+        ...
+
+    async def list(self, path: str, *, metadata_only: bool = False, **query: str) -> Objects:
         """Every item, however many pages the server makes of them."""
         ...
 
@@ -38,3 +60,40 @@ class KubeApi(Protocol):
     async def delete(self, path: str, uid: str | None = None, grace: int | None = None) -> None:
         """No error when it is not there, nor when another one with that name is (`uid` differs)."""
         ...
+
+
+class ObjectApi(KubeApi, Protocol):
+    """And what it takes to keep objects of any kind: `apply.py`, `deletion.py`, `watch.py`, `owners.py` use it."""
+
+    @property
+    def discovery(self) -> Discovery: ...
+
+    async def server_side_apply(self, path: str, manifest: Object, *, force: bool = False) -> Object:
+        """Without `force`, a field that another manager has set to another value is a 409, with its causes."""
+        ...
+
+    def watch(self, path: str, *, metadata_only: bool = False, **query: str) -> AsyncGenerator[Object, None]:
+        """One connection's events, `{"type": ..., "object": ...}`, until the server ends it. Close it (`aclosing`)."""
+        ...
+
+    async def delete(
+        self,
+        path: str,
+        uid: str | None = None,
+        grace: int | None = None,
+        propagation: Propagation = "Background",
+    ) -> None: ...
+
+
+def ref_of(manifest: Object) -> ObjectRef:
+    """StepError when it lacks what names an object."""
+    api_version, kind, metadata = (manifest.get(key) for key in ("apiVersion", "kind", "metadata"))
+    name, namespace = (metadata.get(key) if isinstance(metadata, dict) else None for key in ("name", "namespace"))
+    if not (isinstance(api_version, str) and isinstance(kind, str) and isinstance(name, str)) or not (
+        namespace is None or isinstance(namespace, str)
+    ):
+        raise StepError(
+            "A Kubernetes manifest lacks apiVersion, kind or metadata.name.",
+            cure="complete it; a name can't be generated.",
+        )
+    return ObjectRef(api_version, kind, name, namespace or None)

@@ -28,6 +28,12 @@ def namespaced(group: str, namespace: str, plural: str, name: str | None = None,
     return "/".join([group, *(segment(part) for part in segments)])
 
 
+def group(api_version: str) -> str:
+    """ "v1" is the core's, all others have a group."""
+    name, slash, version = api_version.partition("/")
+    return f"/apis/{segment(name)}/{segment(version)}" if slash else f"/api/{segment(name)}"
+
+
 def segment(name: str) -> str:
     """Roles are named "system:node" and the like."""
     try:

@@ -11,7 +11,7 @@ from typing import Any
 
 from slipway.kube import paths
 from slipway.kube.errors import KubeError, short
-from slipway.kube.interface import KubeApi, Object
+from slipway.kube.interface import KubeApi, Object, Objects
 from slipway.kube.nodes import find_node, kubelet_version, node_is_ready, unreachable_nodes
 from slipway.kube.pods import condition
 from slipway.model.errors import StepError
@@ -167,8 +167,15 @@ async def latest_events(api: KubeApi, namespace: str, kind: str, name: str) -> l
     """The latest, oldest of them first. A node's events are in the namespace "default"."""
     selector = f"involvedObject.kind={kind},involvedObject.name={name}"
     found = await api.list(paths.namespaced("/api/v1", namespace, "events"), fieldSelector=selector)
-    latest = sorted(found, key=_timestamp)[-EVENTS:]
-    return [short(f"{event.get('reason', '')}: {event.get('message', '')}") for event in latest]
+    return [describe_event(event) for event in latest(found, EVENTS)]
+
+
+def latest(events: Objects, most: int) -> Objects:
+    return sorted(events, key=_timestamp)[-most:]
+
+
+def describe_event(event: Object) -> str:
+    return short(f"{event.get('reason', '')}: {event.get('message', '')}")
 
 
 def _describe_container(container: dict[str, Any]) -> str:
@@ -176,8 +183,16 @@ def _describe_container(container: dict[str, Any]) -> str:
     for name in ("waiting", "terminated"):
         if (found := state.get(name)) and found.get("reason") not in ("PodInitializing", "Completed"):
             why = ": ".join(part for part in (found.get("reason"), found.get("message")) if part)
-            return f"container {container.get('name')} {name} ({short(why)})"
+            return f"container {container.get('name')} {name} ({short(why)}){_describe_last_end(container)}"
     return ""
+
+
+def _describe_last_end(container: dict[str, Any]) -> str:
+    """How it ended the last time, which is what one that waits to be started again is about."""
+    if not (ended := (container.get("lastState") or {}).get("terminated")):
+        return ""
+    why = ": ".join(str(part) for part in (ended.get("reason"), ended.get("message")) if part)
+    return f", after it ended with exit code {ended.get('exitCode')}" + (f" ({short(why)})" if why else "")
 
 
 def _timestamp(event: Object) -> str:

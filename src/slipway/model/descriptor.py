@@ -43,6 +43,7 @@ class Vdu(VnfdStruct, frozen=True, kw_only=True):
     """A kind of VNFC. `container` when it is an OS container deployable unit rather than a machine."""
 
     name: str
+    title: str | None = None  # properties.name: what packages for Kubernetes call the object that it is
     minimum: int = 0
     maximum: int = 1
     container: bool = False
@@ -104,6 +105,7 @@ class Flavour(VnfdStruct, frozen=True, kw_only=True):
     default_level: str | None = None
     placement: tuple[PlacementRule, ...] = ()
     hooks: dict[str, Hook] = {}
+    manifests: tuple[str, ...] = ()  # Kubernetes manifests of the package, in the order of the VNFD
 
     def dependencies(self) -> dict[str, tuple[str, ...]]:
         return {name: vdu.depends_on for name, vdu in self.vdus.items() if vdu.depends_on}

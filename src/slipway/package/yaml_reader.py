@@ -90,6 +90,13 @@ def read_yaml(data: bytes, file: str, limits: PackageLimits = DEFAULT_LIMITS, no
     return _Builder(file, limits, limits.yaml_nodes if nodes is None else nodes).build(_decode_utf8(data, file))
 
 
+def read_yaml_documents(data: bytes, file: str, limits: PackageLimits, nodes: int) -> tuple[list[YamlMap], int]:
+    """All documents of a file, with how many values they have in all. Empty ones are left out."""
+    builder = _Builder(file, limits, nodes, several=True)
+    builder.parse(_decode_utf8(data, file))
+    return builder.documents, builder.size
+
+
 def _decode_utf8(data: bytes, file: str) -> str:
     try:
         text = data.decode("utf-8-sig")
@@ -103,14 +110,19 @@ def _decode_utf8(data: bytes, file: str) -> str:
 
 
 class _Builder:
-    def __init__(self, file: str, limits: PackageLimits, nodes: int) -> None:
-        self.file, self.limits, self.allowance = file, limits, nodes
+    def __init__(self, file: str, limits: PackageLimits, nodes: int, *, several: bool = False) -> None:
+        self.file, self.limits, self.allowance, self.several = file, limits, nodes, several
+        self.documents: list[YamlMap] = []
         self.stack: list[_Open] = []
         self.anchors: dict[str, _Value | None] = {}
         self.size = 0
         self.root: _Value | None = None
 
     def build(self, text: str) -> YamlDocument:
+        self.parse(text)
+        return YamlDocument(self._mapping(), self.size)
+
+    def parse(self, text: str) -> None:
         try:
             for event in yaml.parse(text, Loader=_Loader):
                 self._take(event)
@@ -119,9 +131,17 @@ class _Builder:
             problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it can't be parsed"
             line = mark.line + 1 if mark is not None else None
             raise PackageError(f"Not valid YAML: {problem}.", file=self.file, line=line, cure="correct it.") from None
+
+    def _mapping(self) -> YamlMap:
         if self.root is None or not isinstance(self.root.content, YamlMap):
-            raise self._error("The file's root is not a mapping.", 1, "begin with `key: value` lines.")
-        return YamlDocument(self.root.content, self.size)
+            line = self.root.line if self.root else 1
+            raise self._error("The file's root is not a mapping.", line, "begin with `key: value` lines.")
+        return self.root.content
+
+    def _end_document(self) -> None:
+        if self.root is not None and self.root.content is not None:
+            self.documents.append(self._mapping())
+        self.root, self.anchors = None, {}
 
     def _take(self, event: yaml.Event) -> None:
         if isinstance(event, yaml.ScalarEvent):
@@ -134,6 +154,8 @@ class _Builder:
             self._close()
         elif isinstance(event, yaml.AliasEvent):
             self._alias(event)
+        elif isinstance(event, yaml.DocumentEndEvent) and self.several:
+            self._end_document()
         elif isinstance(event, yaml.DocumentStartEvent) and self.root is not None:
             raise self._error("The file holds more than one document.", _line(event), "keep one document a file.")
 

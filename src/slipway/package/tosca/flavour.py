@@ -9,12 +9,13 @@ from slipway.model.errors import PackageError
 from slipway.package.tosca.artifact_files import ArtifactFiles
 from slipway.package.tosca.hooks import read_hooks
 from slipway.package.tosca.network import read_connection_points, read_virtual_links
-from slipway.package.tosca.node_types import VNF
+from slipway.package.tosca.node_types import MCIOP, VNF
 from slipway.package.tosca.scaling import read_aspects, read_levels, with_initial_deltas
 from slipway.package.tosca.section import some
 from slipway.package.tosca.topology import Topology
 from slipway.package.tosca.vdu import read_storages, read_vdus
 
+MANIFESTS = (".yaml", ".yml", ".json")
 _APART = {"AffinityRule": False, "AntiAffinityRule": True}
 
 
@@ -37,7 +38,16 @@ def read_flavour(flavour_id: str, topology: Topology, files: ArtifactFiles) -> F
         default_level=default_level,
         placement=tuple(_placement(topology)),
         hooks=read_hooks(topology.vnf, files, topology.warnings),
+        manifests=tuple(dict.fromkeys(_manifests(topology, files))),
     )
+
+
+def _manifests(topology: Topology, files: ArtifactFiles) -> Iterator[str]:
+    """Files of the package that Mciop nodes name. A chart is not one: that is an archive, or elsewhere."""
+    for node in topology.of_kind(MCIOP):
+        for artifact in files.of(node.section, may_be_outside=True):
+            if artifact.path and artifact.path.endswith(MANIFESTS):
+                yield artifact.path
 
 
 def _without_vdu(flavour_id: str, topology: Topology) -> PackageError:

@@ -12,6 +12,7 @@ VNF = "VNF"
 COMPUTE = "Vdu.Compute"
 CONTAINER_UNIT = "Vdu.OsContainerDeployableUnit"
 CONTAINER = "Vdu.OsContainer"
+MCIOP = "Mciop"  # what is deployed together on a container infrastructure: its artifacts say how
 VDU_CP = "VduCp"
 VIRTUAL_LINK = "VnfVirtualLink"
 STORAGES = {

@@ -57,6 +57,7 @@ def _vdu(node: NodeTemplate, topology: Topology, storages: dict[str, Storage], f
     images = [image for one in (node, *containers) if (image := read_image(one, files)) is not None]
     return Vdu(
         name=node.name,
+        title=node.properties.text("name"),
         minimum=minimum,
         maximum=maximum,
         container=node.kind == CONTAINER_UNIT,

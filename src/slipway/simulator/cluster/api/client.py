@@ -34,14 +34,15 @@ class SimulatedApi:
         self._target = target
         self._server = f"https://{host_and_port(address, API_PORT)}"
 
-    async def get(self, path: str, **query: str) -> Object:
-        return await self._ask("GET", path, lambda server: server.get(path, query))
+    async def get(self, path: str, *, metadata_only: bool = False, **query: str) -> Object:
+        found = await self._ask("GET", path, lambda server: server.get(path, query))
+        return _metadata_of(found) if metadata_only else found
 
-    async def list(self, path: str, **query: str) -> Objects:
+    async def list(self, path: str, *, metadata_only: bool = False, **query: str) -> Objects:
         items: Objects = []
         query = {"limit": PAGE, **query}
         while True:
-            found = await self.get(path, **query)
+            found = await self.get(path, metadata_only=metadata_only, **query)
             items += found.get("items") or []
             if not (following := found.get("metadata", {}).get("continue")):
                 return items
@@ -98,6 +99,12 @@ class SimulatedApi:
         if not has_quorum(db, cluster) or cluster.member_on(self._machine) is None:
             raise ApiError(500, "InternalError", "etcdserver: request timed out")
         return ApiServer(db, cluster)
+
+
+def _metadata_of(found: Object) -> Object:
+    """As a PartialObjectMetadata, or a list of these."""
+    items = {"items": [_metadata_of(item) for item in found["items"]]} if "items" in found else {}
+    return {key: found[key] for key in ("apiVersion", "kind", "metadata") if key in found} | items
 
 
 def _fault(rule: Rule, asked: str) -> KubeError:

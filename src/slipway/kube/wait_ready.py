@@ -1,0 +1,69 @@
+"""Waiting until objects of any kind are ready; when they do not get so, why.
+
+found = await wait_ready(api, [ref, ...], rules, limit=500, report=ctx.progress)   # {ref: object}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from slipway.kube.diagnose import diagnose
+from slipway.kube.errors import KubeError
+from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress
+from slipway.kube.pods import names
+from slipway.kube.readiness import Failed, Readiness, Ready, Rule, Waiting, readiness
+from slipway.kube.watch import select, wait_until
+from slipway.model.errors import StepError
+from slipway.waiting import Observation
+
+NAMED = 5  # objects that are not ready, in an error
+
+
+async def wait_ready(
+    api: ObjectApi,
+    refs: Sequence[ObjectRef],
+    rules: Sequence[Rule],
+    limit: float,
+    report: ReportProgress | None = None,
+) -> dict[ObjectRef, Object]:
+    """The objects as they were when all were ready, without their managedFields.
+
+    StepError (temporary: the time is over) says what is not ready and why: the check that does not hold, pods that do
+    not start, warning events (`diagnose.py`).
+    """
+    selections, called = await select(api, refs)
+    wanted = set(called.values())
+    unready: list[Object] = []
+
+    def keep(found: Object) -> Object | None:
+        metadata = found["metadata"]
+        ref = ObjectRef(found["apiVersion"], found["kind"], metadata["name"], metadata.get("namespace"))
+        slim = {key: value for key, value in metadata.items() if key != "managedFields"}
+        return found | {"metadata": slim} if ref in wanted else None
+
+    def look(found: Mapping[ObjectRef, Object | None]) -> Observation:
+        states = {ref: _state(found.get(ref), rules) for ref in sorted(wanted)}
+        failed = {ref: state for ref, state in states.items() if isinstance(state, Failed)}
+        waiting = failed or {ref: state for ref, state in states.items() if isinstance(state, Waiting)}
+        unready[:] = [one for ref in waiting if (one := found.get(ref))]
+        reasons = [f"{ref}: {state.reason}" for ref, state in waiting.items() if not isinstance(state, Ready)]
+        more = f"; and {len(reasons) - NAMED} more" if len(reasons) > NAMED else ""
+        counted = f"{len(wanted) - len(waiting)} of {len(wanted)} ready"
+        return Observation(not waiting, f"{counted}; {'; '.join(reasons[:NAMED])}{more}", hopeless=bool(failed))
+
+    if not wanted:
+        return {}
+    try:
+        found = await wait_until(
+            api, selections, look, f"{names(sorted(wanted))} to be ready", limit, keep=keep, report=report
+        )
+    except KubeError:
+        raise
+    except StepError as error:
+        why = await diagnose(api, unready)
+        raise StepError(f"{error.detail} {why}".strip(), temporary=error.temporary) from None
+    return {ref: one for ref, name in called.items() if (one := found.get(name))}
+
+
+def _state(found: Object | None, rules: Sequence[Rule]) -> Readiness:
+    return Waiting("it is not there") if found is None else readiness(found, rules)
