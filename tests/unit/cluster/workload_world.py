@@ -55,6 +55,8 @@ class World:
             return Reply(201, {"status": {"token": "made-token", "expirationTimestamp": "2030-01-01T00:00:00Z"}})
         if asked.method == "PATCH":
             return Reply(200, asked.document)
+        if asked.path in ("/api", "/apis"):
+            return Reply(200, {"kind": "APIGroupList"})
         if asked.path in ("/api/v1", "/apis/rbac.authorization.k8s.io/v1"):
             return Reply(200, {"resources": [
                 {"name": "serviceaccounts", "kind": "ServiceAccount", "namespaced": True},

@@ -14,7 +14,7 @@ import msgspec
 from slipway.kube import paths
 from slipway.kube.credentials import LARGEST, Credentials, from_kubeconfig
 from slipway.kube.errors import KubeError
-from slipway.kube.interface import KubeApi
+from slipway.kube.interface import KubeApi, ObjectApi, ObjectRef
 from slipway.model.action import StepContext, VimConnection
 from slipway.model.errors import StepError
 from slipway.model.instance import VnfInstance
@@ -26,13 +26,7 @@ GROUP = "cluster.x-k8s.io/"
 OBJECTS = "objects"  # in instantiatedVnfInfo.metadata
 SECRET_SECONDS = 300.0  # that Cluster API has for the kubeconfig, once its objects are there
 
-ManagementApi = Callable[[VimConnection], AbstractAsyncContextManager[KubeApi]]
-
-
-@dataclass(frozen=True)
-class ClusterName:
-    name: str
-    namespace: str
+ManagementApi = Callable[[VimConnection], AbstractAsyncContextManager[ObjectApi]]
 
 
 @dataclass(frozen=True)
@@ -49,18 +43,17 @@ class WorkloadCluster:
         return sha256("\0".join((receiver, self.namespace, self.name, self.kubeconfig)).encode()).hexdigest()
 
 
-def recorded_cluster(vnf: VnfInstance) -> ClusterName | None:
+def recorded_cluster(vnf: VnfInstance) -> ObjectRef | None:
     """The one Cluster of a VNF, by its record; None when it has none. StepError when it has several."""
     info = vnf.instantiated_vnf_info
     objects = msgspec.convert(info.metadata.get(OBJECTS) or [] if info else [], list[FoundObject])
     found = [
-        ClusterName(one.name, one.namespace or "default")
+        ObjectRef(one.api_version or "", one.kind, one.name, one.namespace or "default")
         for one in objects
         if one.kind == "Cluster" and (one.api_version or "").startswith(GROUP)
     ]
     if len(found) > 1:
-        names = ", ".join(f"{one.namespace}/{one.name}" for one in found)
-        raise StepError(f"The VNF has several workload clusters: {names}.", cure="make a VNF of each.")
+        raise StepError(f"The VNF has several: {', '.join(map(str, found))}.", cure="make a VNF of each.")
     return found[0] if found else None
 
 
@@ -79,16 +72,18 @@ class WorkloadClusters:
                 "The VNF has no workload cluster: none of its objects is a Cluster of cluster.x-k8s.io.",
                 cure="add a Cluster to the package's manifests, or take the hook out of the VNFD.",
             )
-        connection = await ctx.connection()
-        if connection.vim_type != KUBERNETES:
-            raise StepError(f"A {connection.vim_type} is no management cluster; its VIM must be a {KUBERNETES}.")
-        async with self._management(connection) as api:
+        async with self.management(await ctx.connection()) as api:
             return await _fetched(api, named, self._seconds)
 
+    def management(self, connection: VimConnection) -> AbstractAsyncContextManager[ObjectApi]:
+        if connection.vim_type != KUBERNETES:
+            raise StepError(f"A {connection.vim_type} is no management cluster; its VIM must be a {KUBERNETES}.")
+        return self._management(connection)
 
-async def _fetched(api: KubeApi, cluster: ClusterName, seconds: float) -> WorkloadCluster:
-    secret = f"{cluster.name}-kubeconfig"
-    path = paths.namespaced("/api/v1", cluster.namespace, "secrets", secret)
+
+async def _fetched(api: KubeApi, cluster: ObjectRef, seconds: float) -> WorkloadCluster:
+    secret, namespace = f"{cluster.name}-kubeconfig", cluster.namespace or "default"
+    path = paths.namespaced("/api/v1", namespace, "secrets", secret)
     found: dict[str, str] = {}
 
     async def look() -> Observation:
@@ -104,7 +99,7 @@ async def _fetched(api: KubeApi, cluster: ClusterName, seconds: float) -> Worklo
     try:
         text = base64.b64decode(found["value"], validate=True).decode()
     except (binascii.Error, ValueError, TypeError):
-        raise StepError(f"Secret {cluster.namespace}/{secret} has no kubeconfig in its key value.") from None
+        raise StepError(f"Secret {namespace}/{secret} has no kubeconfig in its key value.") from None
     if len(text) > LARGEST:
-        raise StepError(f"The kubeconfig in Secret {cluster.namespace}/{secret} is larger than {LARGEST} bytes.")
-    return WorkloadCluster(cluster.name, cluster.namespace, text, from_kubeconfig(text))
+        raise StepError(f"The kubeconfig in Secret {namespace}/{secret} is larger than {LARGEST} bytes.")
+    return WorkloadCluster(cluster.name, namespace, text, from_kubeconfig(text))

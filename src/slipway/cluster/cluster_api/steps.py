@@ -10,13 +10,14 @@ from cryptography import x509
 
 from slipway.cluster.cluster_api import receiver
 from slipway.cluster.cluster_api.credentials import WorkloadCluster, WorkloadClusters
+from slipway.cluster.cluster_api.machines import delete_cluster, wait_for_machines
 from slipway.cluster.cluster_api.parameters import SERVICE_ACCOUNT_TOKEN
 from slipway.cluster.recorded import record_reported_version
 from slipway.cluster.spec import StepArguments
 from slipway.cluster.steps.dependencies import ClientCertificate, ClusterRegistry, ClusterVim, VimAccess
 from slipway.kube.account import VIM_TOKEN_LIFETIME, issue_token
 from slipway.kube.errors import KubeError
-from slipway.kube.interface import KubeApi
+from slipway.kube.interface import KubeApi, ObjectRef
 from slipway.model.action import Action, StepContext
 from slipway.model.errors import StepError
 from slipway.model.instance import VnfInstance
@@ -26,6 +27,9 @@ from slipway.outgoing.guard import Guard
 from slipway.outgoing.oauth2 import ClientCredentials
 
 KEY = "workload_cluster"  # in the instance's vimConnectionInfo
+ROLLOUT_SECONDS = 3600.0  # that all machines of a cluster have to be replaced
+DELETION_SECONDS = 1800.0
+MARGIN = 60.0
 SENT = "credentialsSent"  # in instantiatedVnfInfo.metadata: the digest of what the receiver has
 
 
@@ -46,6 +50,26 @@ class RegisterWorkloadCluster(StepArguments, frozen=True, kw_only=True):
 
 class UnregisterWorkloadCluster(StepArguments, frozen=True, kw_only=True):
     pass
+
+
+class OfCluster(StepArguments, frozen=True, kw_only=True):
+    """The Cluster in the management cluster, as the record names it."""
+
+    api_version: str
+    name: str
+    namespace: str
+
+    @property
+    def ref(self) -> ObjectRef:
+        return ObjectRef(self.api_version, "Cluster", self.name, self.namespace)
+
+
+class WaitForMachines(OfCluster, frozen=True, kw_only=True):
+    """After a change of the package."""
+
+
+class DeleteCluster(OfCluster, frozen=True, kw_only=True):
+    """Before all else of the VNF goes."""
 
 
 class Records(Protocol):
@@ -82,6 +106,8 @@ class WorkloadSteps:
             Action("cluster_api.send", SendCredentials, self.send, timeout=3600.0, attempts=1),
             Action("cluster_api.register", RegisterWorkloadCluster, self.register, self.undo_register),
             Action("cluster_api.unregister", UnregisterWorkloadCluster, self.unregister),
+            Action("cluster_api.wait", WaitForMachines, self.wait, timeout=ROLLOUT_SECONDS + MARGIN),
+            Action("cluster_api.delete", DeleteCluster, self.delete, timeout=DELETION_SECONDS + MARGIN),
         )
 
     async def send(self, args: SendCredentials, ctx: StepContext) -> Outcome:
@@ -113,6 +139,16 @@ class WorkloadSteps:
         """An account that was made in the cluster goes with it."""
         await self._deps.vims.unregister(ctx.instance_id)
         return Outcome(instance={"vimConnectionInfo": {KEY: None}})
+
+    async def wait(self, args: WaitForMachines, ctx: StepContext) -> Outcome:
+        async with self._deps.clusters.management(await ctx.connection()) as api:
+            await wait_for_machines(api, args.ref, ROLLOUT_SECONDS, ctx.progress)
+        return Outcome()
+
+    async def delete(self, args: DeleteCluster, ctx: StepContext) -> Outcome:
+        async with self._deps.clusters.management(await ctx.connection()) as api:
+            await delete_cluster(api, args.ref, ctx.instance_id, DELETION_SECONDS, ctx.progress)
+        return Outcome()
 
 
 async def vim_access(cluster: WorkloadCluster, api: KubeApi, kind: str) -> VimAccess:

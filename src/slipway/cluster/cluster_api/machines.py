@@ -1,0 +1,114 @@
+"""The machines of a workload cluster: whether all are as their MachineDeployments want them, and how all are removed.
+
+After a change of a MachineDeployment's template its counters and conditions say "done" for a while before its
+controller has begun. So the machines themselves are looked at: by which MachineSet each was made, and from what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from slipway.kube.deletion import Doomed, delete, wait_gone
+from slipway.kube.errors import KubeError
+from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress
+from slipway.kube.ownership import owner_of
+from slipway.kube.watch import Selection, wait_until
+from slipway.model.errors import StepError
+from slipway.waiting import Observation
+
+KINDS = ("MachineDeployment", "MachineSet", "Machine")
+CLUSTER_LABEL = "cluster.x-k8s.io/cluster-name"
+DEPLOYMENT_LABEL = "cluster.x-k8s.io/deployment-name"
+COUNTERS = ("readyReplicas", "availableReplicas")
+
+
+async def wait_for_machines(api: ObjectApi, cluster: ObjectRef, limit: float, report: ReportProgress) -> None:
+    """All of the cluster's MachineDeployments: no machine of a former template is left, and all that are wanted work."""
+    selections = [
+        Selection(
+            await api.discovery.resource(cluster.api_version, kind),
+            cluster.namespace,
+            labels=f"{CLUSTER_LABEL}={cluster.name}",
+        )
+        for kind in KINDS
+    ]
+    what = f"the machines of workload cluster {cluster.name} to be as the package says"
+    await wait_until(api, selections, machines_settled, what, limit, keep=_kept, report=report)
+
+
+async def delete_cluster(
+    api: ObjectApi, cluster: ObjectRef, instance_id: str, limit: float, report: ReportProgress
+) -> None:
+    """Cluster API removes all that belongs to it, in the order that it needs. Another's is left as it is."""
+    try:
+        found = await api.get(await api.discovery.path({"apiVersion": cluster.api_version, "kind": cluster.kind,
+                                                        "metadata": _metadata(cluster)}))  # fmt: skip
+    except KubeError as error:
+        if error.status == 404:
+            return
+        raise
+    owner = owner_of(found)
+    if owner != instance_id:
+        whose = f"VNF instance {owner}" if owner else "somebody else"
+        raise StepError(f"{cluster} is of {whose} now; it is left as it is.", cure="take it out of this VNF by hand.")
+    doomed = Doomed(cluster, str(found["metadata"]["uid"]))
+    await delete(api, doomed)
+    await wait_gone(api, [doomed], limit, report)
+
+
+def machines_settled(found: Mapping[ObjectRef, Object]) -> Observation:
+    """Pure: by the objects as the management cluster has them."""
+    sets = {one["uid"]: one for ref, one in found.items() if ref.kind == "MachineSet"}
+    machines = [(ref.name, one) for ref, one in found.items() if ref.kind == "Machine"]
+    for ref, deployment in found.items():
+        if ref.kind != "MachineDeployment":
+            continue
+        own = [(name, one) for name, one in machines if one["labels"].get(DEPLOYMENT_LABEL) == ref.name]
+        if late := _not_settled(ref, deployment, own, sets):
+            return Observation(False, late)
+    return Observation(True, "")
+
+
+def _not_settled(
+    ref: ObjectRef, deployment: Object, machines: list[tuple[str, Object]], sets: Mapping[str, Object]
+) -> str | None:
+    for name, machine in machines:
+        if machine["deleting"]:
+            return f"Machine {name} is being deleted"
+        made_by = sets.get(machine["owner"])
+        if made_by is None or made_by["template"] != deployment["template"]:
+            return f"Machine {name} is of a former version or template"
+    wanted, status = deployment["replicas"], deployment["status"]
+    if len(machines) != wanted:
+        return f"{ref} has {len(machines)} of {wanted} machines"
+    for counter in COUNTERS:
+        if status.get(counter, 0) != wanted:
+            return f"{ref}: {counter} is {status.get(counter, 0)} of {wanted}"
+    return None
+
+
+def _kept(found: Object) -> Object:
+    """What is needed of an object of any of the three kinds."""
+    metadata, spec = found["metadata"], found.get("spec") or {}
+    owners = [one for one in metadata.get("ownerReferences") or [] if one.get("controller")]
+    return {
+        "uid": str(metadata.get("uid")),
+        "labels": metadata.get("labels") or {},
+        "deleting": bool(metadata.get("deletionTimestamp")),
+        "owner": str(owners[0].get("uid")) if owners else "",
+        "replicas": spec.get("replicas", 1),
+        "template": _template(spec),
+        "status": found.get("status") or {},
+    }
+
+
+def _template(spec: Mapping[str, Any]) -> tuple[str | None, ...]:
+    """Version, infrastructure and bootstrap: what makes a machine another one."""
+    inner = (spec.get("template") or {}).get("spec") or {}
+    references = (inner.get("infrastructureRef") or {}, (inner.get("bootstrap") or {}).get("configRef") or {})
+    return (inner.get("version"), *(one.get("name") for one in references))
+
+
+def _metadata(ref: ObjectRef) -> Object:
+    return {"name": ref.name, "namespace": ref.namespace}
