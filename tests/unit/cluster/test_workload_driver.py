@@ -94,16 +94,16 @@ def test_the_package_names_the_receiver_and_a_request_goes_before_it() -> None:
 
 def test_a_login_does_not_follow_to_another_receiver() -> None:
     """Who may start an operation but not read secrets could have it sent to himself."""
-    stored = {"cluster_api": {"credentials_receiver": {"url": URL, "bearer_token": {"$secret": "1"}}}}
+    stored: dict[str, Any] = {"cluster_api": {"credentials_receiver": {"url": URL, "bearer_token": {"$secret": "1"}}}}
     other = {"cluster_api": {"credentials_receiver": {"url": "https://other.example/"}}}
     heal = of(OperationType.HEAL, HealRequest(additional_params=other), stored=stored)
     [step] = DRIVER.plan("heal", frozenset(EDGES), heal).end.steps
     assert step.args["receiver"] == {"url": "https://other.example/"}
-    client = {"token_url": URL, "client_id": "c", "client_secret": {"$secret": "1"}}
+    client: dict[str, Any] = {"token_url": URL, "client_id": "c", "client_secret": {"$secret": "1"}}
     stored = {"cluster_api": {"credentials_receiver": {"url": URL, "oauth2": client}}}
-    other = {"cluster_api": {"credentials_receiver": {"oauth2": {"token_url": "https://other.example/"}}}}
+    elsewhere = {"cluster_api": {"credentials_receiver": {"oauth2": {"token_url": "https://other.example/"}}}}
     with pytest.raises(BadRequest, match=r"oauth2\.client_id: is missing"):
-        DRIVER.check(of(OperationType.HEAL, HealRequest(additional_params=other), stored=stored))
+        DRIVER.check(of(OperationType.HEAL, HealRequest(additional_params=elsewhere), stored=stored))
 
 
 def test_later_operations_look_again_with_what_was_sent_before() -> None:

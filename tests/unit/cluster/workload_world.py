@@ -47,7 +47,7 @@ class World:
         self.asked.append(asked)
         if asked.path in self.secrets:
             return Reply(200, {"kind": "Secret", "data": self.secrets[asked.path]})
-        if asked.path == "/api/v1/nodes":
+        if asked.path in ("/api/v1/nodes", "/api/v1/namespaces"):
             return Reply(200, {"items": []})
         if asked.path == "/version" and self.version:
             return Reply(200, {"gitVersion": self.version})

@@ -24,7 +24,7 @@ COUNTERS = ("readyReplicas", "availableReplicas")
 
 
 async def wait_for_machines(api: ObjectApi, cluster: ObjectRef, limit: float, report: ReportProgress) -> None:
-    """All of the cluster's MachineDeployments: no machine of a former template is left, and all that are wanted work."""
+    """All of its MachineDeployments: no machine of a former template is left, and all that are wanted work."""
     selections = [
         Selection(
             await api.discovery.resource(cluster.api_version, kind),
