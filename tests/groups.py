@@ -27,6 +27,7 @@ ON_MACHINES = {
     "world": "the contract between a cluster's steps and its machines, on real ones",
     "sandbox": "the contract of VIM drivers and all else that real machines show, and the Kubernetes image",
     "openstack": "VNFs and clusters on a real OpenStack: Heat, Nova, Neutron, Cinder, Glance, Keystone",
+    "kubernetes": "CNFs on a real Kubernetes API server: the contract of VIM drivers, failures, bad input",
     "demo": "make demo prints what the README shows",
 }
 GROUPS = WITHOUT_MACHINES | ON_MACHINES

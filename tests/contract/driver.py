@@ -148,9 +148,9 @@ class DriverContract(ChangesContract):
         assert await life.found() == Found()
 
     async def test_instances_never_see_each_other(
-        self, driver: VimDriver, connection: VimConnection, life: Life
+        self, driver: VimDriver, elsewhere: VimConnection, life: Life
     ) -> None:
-        other = Life(driver, connection, self.flavours(), OTHER, files_of=self.files_of)
+        other = Life(driver, elsewhere, self.flavours(), OTHER, files_of=self.files_of)
         await life.run(OperationType.INSTANTIATE, INSTANTIATE)
         await other.run(OperationType.INSTANTIATE, INSTANTIATE)
         await life.run(OperationType.TERMINATE, TERMINATE)

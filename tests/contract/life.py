@@ -243,6 +243,11 @@ class OnDriver:
         raise NotImplementedError("give a VIM that holds nothing yet")
 
     @pytest.fixture
+    def elsewhere(self, connection: VimConnection) -> VimConnection:
+        """Where a second instance of the same package can be: on the same VIM, in a place of its own if it needs one."""
+        return connection
+
+    @pytest.fixture
     def life(self, driver: VimDriver, connection: VimConnection) -> Life:
         return Life(driver, connection, self.flavours(), files_of=self.files_of)
 

@@ -94,8 +94,8 @@ class Api:
     ) -> None:
         """`socket`: leads to the server in place of its address. `server_name`: what its certificate must be for.
 
-        `guard`: for an address that a user gave. `token`: asked before each call, for one that ends soon. `renew`: asked
-        after a 401, for credentials that are newer than those given; what was refused is then asked once more.
+        `guard`: for an address that a user gave. `token`: asked before each call, for one that ends soon. `renew`:
+        asked after a 401, for newer credentials; what was refused is then asked once more.
         """
         self._credentials = credentials
         self._socket = socket

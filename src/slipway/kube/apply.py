@@ -27,7 +27,7 @@ _MANAGER = re.compile(r'conflict with "([^"]*)"')
 
 @dataclass(frozen=True)
 class Applied:
-    """What stands after an apply. `digest` is that of the manifest as it was given, `made` whether this call made it."""
+    """What stands after an apply. `digest` is that of the manifest as given, `made` whether this call made it."""
 
     ref: ObjectRef
     uid: str

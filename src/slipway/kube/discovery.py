@@ -21,6 +21,7 @@ from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object, ref_of
 
 MOST_RESOURCES = 20_000  # that are remembered; a large cluster has some hundred
+NOT_FOR_US = (403, 404, 406)  # a proxy, or a server with half an API: each group is asked then
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
@@ -80,6 +81,12 @@ class Discovery:
         ref = ref_of(manifest)
         return (await self.resource(ref.api_version, ref.kind)).path(ref.namespace, ref.name)
 
+    async def everything(self) -> tuple[Resource, ...]:
+        """All that is served, as far as the server tells it at once."""
+        for root in ("api", "apis"):
+            await self._ask_for_all(root)
+        return tuple(self._known.values())
+
     def forget(self) -> None:
         """After a CustomResourceDefinition was changed or removed; a new kind is found without."""
         self._known.clear()
@@ -89,7 +96,12 @@ class Discovery:
         """`root`: "api", the core's, or "apis"."""
         if root in self._asked_for_all:
             return
-        answer = await self._get(f"/{root}", accept=AGGREGATED)
+        try:
+            answer = await self._get(f"/{root}", accept=AGGREGATED)
+        except KubeError as error:
+            if error.status not in NOT_FOR_US:
+                raise
+            answer = {}
         self._asked_for_all.add(root)
         if answer.get("kind") == "APIGroupDiscoveryList":
             self._remember(_aggregated(_read(answer, _GroupDiscoveries, self._server).items))

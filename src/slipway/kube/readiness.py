@@ -5,7 +5,7 @@
         case Waiting(reason): ...      # soon, perhaps
         case Failed(reason): ...       # waiting longer is of no use
 
-A PersistentVolumeClaim may wait for the first pod that uses it: wait for all objects at once, not for one after another.
+A PersistentVolumeClaim may wait for the first pod that uses it: wait for all objects at once, not one by one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Field:
     comparison: Comparison
     value: Any = None
     other: FieldPath | None = None
-    when: Field | None = None  # else the check does not count
+    when: tuple[Field, ...] = ()  # if one of these does not hold, the check does not count
 
     def holds(self, found: Object) -> bool:
         value, wanted = self.path.of(found), self.other.of(found) if self.other else self.value
@@ -67,14 +67,18 @@ class Field:
             case "one_of":
                 return any(_same(value, one) for one in wanted)
 
+    def state(self, found: Object) -> str:
+        value = self.path.of(found)
+        return short(f"{self.path} is {'not there' if value is None else value}")
+
     def describe(self, found: Object) -> str:
-        there = self.path.of(found)
+        """Of a check that does not hold."""
         if self.comparison == "exists":
             return f"{self.path} is {'missing' if self.value else 'there'}"
         wanted = f"{self.other.of(found)} ({self.other})" if self.other else self.value
         relation = {"at_least": "at least ", "not_equals": "not ", "one_of": "one of "}.get(self.comparison, "")
         values = ", ".join(map(str, wanted)) if isinstance(wanted, tuple) else wanted
-        return short(f"{self.path} is {'not there' if there is None else there}, must be {relation}{values}")
+        return f"{self.state(found)}, must be {relation}{short(str(values))}"
 
 
 @dataclass(frozen=True)
@@ -84,15 +88,17 @@ class Condition:
     type: str
     status: str = "True"
     reason: str | None = None
-    when: Field | None = None
+    when: tuple[Field, ...] = ()
 
     def holds(self, found: Object) -> bool:
         there = conditions(found).get(self.type, {})
         fits = there.get("status") == self.status and not _is_stale(found, there)
         return fits and self.reason in (None, there.get("reason"))
 
-    def describe(self, found: Object) -> str:
+    def state(self, found: Object) -> str:
         return describe_condition(self.type, conditions(found).get(self.type, {}))
+
+    describe = state
 
 
 Check = Field | Condition
@@ -100,7 +106,7 @@ Check = Field | Condition
 
 @dataclass(frozen=True)
 class Rule:
-    """For objects of a kind, or the one with that name: ready when all of `ready` hold, failed when one of `failed` does.
+    """For a kind, or the one object with that name: ready when all of `ready` hold, failed when one of `failed` does.
 
     `version` "" is any; `observed`: its controller says which generation it has seen, and must have seen this one.
     """
@@ -130,7 +136,7 @@ def readiness(found: Object, rules: Sequence[Rule] = ()) -> Readiness:
         return _by_observation(found, must=False) or _by_conditions(found)
     for check in _counting(rule.failed, found):
         if check.holds(found):
-            return Failed(check.describe(found))
+            return Failed(check.state(found))
     if waiting := _by_observation(found, must=rule.observed):
         return waiting
     missing = [check.describe(found) for check in _counting(rule.ready, found) if not check.holds(found)]
@@ -141,7 +147,8 @@ def conditions(found: Object) -> dict[str, Object]:
     """By type. The newer of two of the same type wins."""
     listed: dict[str, Object] = {}
     for place in CONDITION_PLACES:
-        for one in place.of(found) or []:
+        listing = place.of(found)
+        for one in listing if isinstance(listing, list) else []:
             if isinstance(one, dict) and isinstance(one.get("type"), str):
                 listed[one["type"]] = one
     return listed
@@ -164,7 +171,7 @@ def _by_observation(found: Object, *, must: bool) -> Waiting | None:
     generation = (found.get("metadata") or {}).get("generation")
     observed = OBSERVED.of(found)
     if isinstance(generation, int) and (must or observed is not None) and _number(observed) < generation:
-        return Waiting(f"its controller has seen generation {_number(observed):g} of {generation}")
+        return Waiting(f"its controller has seen generation {_number(observed)} of {generation}")
     return None
 
 
@@ -189,7 +196,7 @@ def _is_stale(found: Object, condition: Object) -> bool:
 
 
 def _counting(checks: Iterable[Check], found: Object) -> list[Check]:
-    return [check for check in checks if check.when is None or check.when.holds(found)]
+    return [check for check in checks if all(one.holds(found) for one in check.when)]
 
 
 def _same(value: Any, wanted: Any) -> bool:
@@ -206,21 +213,23 @@ def _same(value: Any, wanted: Any) -> bool:
 
 
 def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else 0
 
 
 def _field(
-    path: str, comparison: Comparison, value: Any = None, *, other: str = "", when: Field | None = None
+    path: str, comparison: Comparison, value: Any = None, *, other: str = "", when: tuple[Field, ...] = ()
 ) -> Field:
     return Field(field_path(path), comparison, value, field_path(other) if other else None, when)
 
 
-def _count(path: str, other: str = "spec.replicas", when: Field | None = None) -> Field:
+def _count(path: str, other: str = "spec.replicas", when: tuple[Field, ...] = ()) -> Field:
     return _field(path, "at_least", other=other, when=when)
 
 
 _ROLLS = _field("spec.updateStrategy.type", "not_equals", "OnDelete")
-_NO_PARTITION = _field("spec.updateStrategy.rollingUpdate.partition", "equals", 0, when=_ROLLS)
+_NO_PARTITION = _field("spec.updateStrategy.rollingUpdate.partition", "equals", 0)
+_RUNS = _field("status.phase", "equals", "Running")
+_LOAD_BALANCER = _field("spec.type", "equals", "LoadBalancer")
 
 BUILT_IN: tuple[Rule, ...] = (
     Rule(
@@ -240,7 +249,7 @@ BUILT_IN: tuple[Rule, ...] = (
         ready=(
             _count("status.readyReplicas"),
             _count("status.availableReplicas"),
-            _count("status.updatedReplicas", when=_NO_PARTITION),
+            _count("status.updatedReplicas", when=(_ROLLS, _NO_PARTITION)),
         ),
         observed=True,
     ),
@@ -248,7 +257,7 @@ BUILT_IN: tuple[Rule, ...] = (
         "apps",
         "DaemonSet",
         ready=(
-            _count("status.updatedNumberScheduled", "status.desiredNumberScheduled", when=_ROLLS),
+            _count("status.updatedNumberScheduled", "status.desiredNumberScheduled", when=(_ROLLS,)),
             _count("status.numberAvailable", "status.desiredNumberScheduled"),
         ),
         observed=True,
@@ -261,7 +270,7 @@ BUILT_IN: tuple[Rule, ...] = (
         "Pod",
         ready=(
             _field("status.phase", "one_of", ("Running", "Succeeded")),
-            Condition("Ready", when=_field("status.phase", "equals", "Running")),
+            Condition("Ready", when=(_RUNS,)),
         ),
         failed=(_field("status.phase", "equals", "Failed"),),
     ),
@@ -282,9 +291,7 @@ BUILT_IN: tuple[Rule, ...] = (
     Rule(
         "",
         "Service",
-        ready=(
-            _field("status.loadBalancer.ingress", "exists", True, when=_field("spec.type", "equals", "LoadBalancer")),
-        ),
+        ready=(_field("status.loadBalancer.ingress", "exists", True, when=(_LOAD_BALANCER,)),),
     ),
     Rule("storage.k8s.io", "VolumeAttachment", ready=(_field("status.attached", "equals", True),)),
     Rule("autoscaling", "HorizontalPodAutoscaler", ready=(Condition("AbleToScale"),)),

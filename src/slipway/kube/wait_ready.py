@@ -42,14 +42,15 @@ async def wait_ready(
         return found | {"metadata": slim} if ref in wanted else None
 
     def look(found: Mapping[ObjectRef, Object | None]) -> Observation:
-        states = {ref: _state(found.get(ref), rules) for ref in sorted(wanted)}
-        failed = {ref: state for ref, state in states.items() if isinstance(state, Failed)}
-        waiting = failed or {ref: state for ref, state in states.items() if isinstance(state, Waiting)}
-        unready[:] = [one for ref in waiting if (one := found.get(ref))]
-        reasons = [f"{ref}: {state.reason}" for ref, state in waiting.items() if not isinstance(state, Ready)]
+        states = [
+            (ref, state) for ref in sorted(wanted) if not isinstance(state := _state(found.get(ref), rules), Ready)
+        ]
+        failed = [(ref, state) for ref, state in states if isinstance(state, Failed)]
+        unready[:] = [one for ref, _ in failed or states if (one := found.get(ref))]
+        reasons = [f"{ref}: {state.reason}" for ref, state in failed or states]
         more = f"; and {len(reasons) - NAMED} more" if len(reasons) > NAMED else ""
-        counted = f"{len(wanted) - len(waiting)} of {len(wanted)} ready"
-        return Observation(not waiting, f"{counted}; {'; '.join(reasons[:NAMED])}{more}", hopeless=bool(failed))
+        counted = f"{len(wanted) - len(states)} of {len(wanted)} ready"
+        return Observation(not states, f"{counted}; {'; '.join(reasons[:NAMED])}{more}", hopeless=bool(failed))
 
     if not wanted:
         return {}

@@ -5,8 +5,8 @@
 
 `look` is given what is there now, as {ObjectRef: what `keep` made of the object}, and answers an Observation.
 
-What is survived, for as long as the time lasts: watches that end, connections that break or fall silent, a server that is
-away or overloaded, and a version that is too old by now (410), after which all is listed again. Memory: what `keep`
+What is survived, for as long as the time lasts: watches that end, connections that break or fall silent, a server that
+is away or overloaded, and a version that is too old by now (410), after which all is listed again. Memory: what `keep`
 keeps, and a page of a list. A 401 is the Api's business (`renew`).
 """
 

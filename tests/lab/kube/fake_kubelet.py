@@ -1,4 +1,4 @@
-"""A node without a machine: it says that it is Ready, that its pods run, and that deleted ones have ended."""
+"""A node without a machine: it says that it is Ready, that its pods run (those of Jobs to a good end), and that deleted ones have ended."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from slipway.kube import paths
 from slipway.kube.drain import gather_or_cancel
 from slipway.kube.errors import KubeError
 from slipway.kube.interface import KubeApi, Object
+from slipway.kube.pods import controller_kind
 
 INTERVAL = 0.2  # seconds
 HEARTBEAT = 10.0
@@ -59,7 +60,7 @@ class FakeNode:
             if metadata["name"] not in self.keeps:
                 await self.api.delete(path, uid=metadata["uid"], grace=0)
         elif self.starts and "startTime" not in pod["status"]:
-            await _say(self.api, path, "Running")
+            await _say(self.api, path, "Succeeded" if controller_kind(pod) == "Job" else "Running")
 
 
 @asynccontextmanager

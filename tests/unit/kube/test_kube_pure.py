@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from slipway.kube import errors, paths
 from slipway.kube.bootstrap import ca_hash, remove_token
-from slipway.kube.discovery import Discovery
-from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object
 from slipway.kube.nodes import node_is_ready
 from slipway.kube.pods import MIRROR, names, sort
@@ -127,33 +125,3 @@ async def test_what_is_no_bootstrap_token_is_not_shown() -> None:
     with pytest.raises(StepError) as caught:
         await remove_token(None, "canary/../../x")  # type: ignore[arg-type]
     assert "canary" not in caught.value.detail
-
-
-async def test_a_group_is_asked_for_once_and_again_for_a_kind_that_is_new() -> None:
-    asked: list[str] = []
-    kinds = [{"name": "ships", "kind": "Ship", "namespaced": True}, {"name": "ships/status", "kind": "Ship"}]
-
-    async def get(path: str) -> Object:
-        asked.append(path)
-        return {"resources": kinds}
-
-    discovery = Discovery(get, "https://k")
-    ship = {"apiVersion": "test/v1", "kind": "Ship", "metadata": {"name": "a/b", "namespace": "ns"}}
-    for _ in range(3):
-        assert await discovery.path(ship) == "/apis/test/v1/namespaces/ns/ships/a%2Fb"
-    assert asked == ["/apis/test/v1"]
-    fleet = {"apiVersion": "test/v1", "kind": "Fleet", "metadata": {"name": "a"}}
-    with pytest.raises(KubeError, match="knows no Fleet in test/v1"):
-        await discovery.path(fleet)
-    kinds.append({"name": "fleets", "kind": "Fleet", "namespaced": False})
-    assert await discovery.path(fleet) == "/apis/test/v1/fleets/a"
-    assert asked == ["/apis/test/v1"] * 3
-
-
-@pytest.mark.parametrize("manifest", [{}, {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "x-"}}])
-async def test_a_manifest_without_identity_is_refused(manifest: Object) -> None:
-    async def get(path: str) -> Object:
-        raise AssertionError
-
-    with pytest.raises(StepError, match="lacks apiVersion, kind or"):
-        await Discovery(get, "https://k").path(manifest)

@@ -1,1 +1,1 @@
-"""A Kubernetes cluster as a VIM: registered, checked; what runs on it is yet to come."""
+"""A Kubernetes cluster as a VIM: objects of any kind, applied in waves."""

@@ -1,4 +1,4 @@
-"""The driver of Kubernetes VIMs: who may log in, and what is there."""
+"""The driver of Kubernetes VIMs: an instance is the objects of its package's manifests, of whatever kinds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from slipway.kube.errors import KubeError, short
 from slipway.model.action import Action, VimConnection
-from slipway.model.errors import StepError, Unprocessable, VimError, VimFault
+from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import Found
 from slipway.model.plan import Plan
 from slipway.model.target import Change, VimResource, VnfTarget
@@ -15,7 +15,13 @@ from slipway.model.vim import KUBERNETES, VimInfo
 from slipway.outgoing.guard import Guard
 from slipway.vim import trust
 from slipway.vim.kubernetes.account import account_of
+from slipway.vim.kubernetes.actions import ObjectActions
+from slipway.vim.kubernetes.cnf_parameters import cnf_parameters, refuse_parameters
+from slipway.vim.kubernetes.inventory import find
+from slipway.vim.kubernetes.object_steps import steps_of
 from slipway.vim.kubernetes.oidc import IdTokens
+from slipway.vim.kubernetes.refusals import refuse_connectivity, refuse_machines
+from slipway.vim.kubernetes.session import fault_of, vim_errors
 
 if TYPE_CHECKING:
     from slipway.kube.api import Api
@@ -26,14 +32,16 @@ ANONYMOUS = "system:anonymous"
 
 
 class KubernetesVimDriver:
-    """It can be logged in to; it holds nothing of a VNF yet."""
-
     vim_type = KUBERNETES
-    actions: tuple[Action[Any], ...] = ()
 
     def __init__(self, tokens: IdTokens | None = None, guard: Guard | None = None) -> None:
         self._tokens = tokens or IdTokens(guard)
         self._guard = guard
+        self._actions = ObjectActions(self.api).all
+
+    @property
+    def actions(self) -> tuple[Action[Any], ...]:
+        return self._actions
 
     def validate(self, connection: VimConnection) -> None:
         account_of(connection)
@@ -51,7 +59,7 @@ class KubernetesVimDriver:
                 nodes = await _names(api, "nodes")
                 namespaces = await _names(api, "namespaces")
         except KubeError as error:
-            raise VimError(error.detail, _fault(error)) from None
+            raise VimError(error.detail, fault_of(error)) from None
         found = f"Kubernetes {version}: {_counted(nodes, 'node')}, {_counted(namespaces, 'namespace')}."
         if namespaces is not None and account.namespace not in namespaces:
             found += f" There is no namespace {account.namespace} yet."
@@ -72,21 +80,28 @@ class KubernetesVimDriver:
         return Api(account.credentials, guard=self._guard, token=token)
 
     async def find(self, connection: VimConnection, instance_id: str, inventory: Found) -> Found:
-        return Found()
+        if not inventory.objects:
+            return Found()
+        with vim_errors():
+            async with self.api(connection) as api:
+                return await find(api, instance_id, inventory)
 
     def refuse(self, change: Change) -> None:
-        if change.after is not None:
-            raise Unprocessable("Slipway does not run workloads on a Kubernetes VIM yet; choose another VIM.")
+        if change.after is None:
+            return
+        refuse_machines(change.after)
+        refuse_parameters(change)
+        refuse_connectivity(change)
 
     def package_files(self, target: VnfTarget) -> tuple[str, ...]:
-        return ()
+        return cnf_parameters(target).files
 
     def resources(self, change: Change) -> tuple[VimResource, ...]:
+        """Pods come and go by themselves: an NFVO is not asked for each."""
         return ()
 
     def steps(self, change: Change, found: Found) -> Plan:
-        self.refuse(change)
-        return Plan()
+        return steps_of(change, found)
 
 
 async def _names(api: Api, what: str) -> list[str] | None:
@@ -118,10 +133,3 @@ def _counted(names: list[str] | None, what: str) -> str:
         return f"its {what}s are not for this user to see"
     more = " or more" if len(names) >= MOST_NAMES else ""
     return f"{len(names)}{more} {what}{'' if len(names) == 1 else 's'}"
-
-
-def _fault(error: StepError) -> VimFault:
-    status = error.status if isinstance(error, KubeError) else None
-    if status in (401, 403):
-        return VimFault.AUTH
-    return VimFault.TEMPORARY if error.temporary else VimFault.PERMANENT

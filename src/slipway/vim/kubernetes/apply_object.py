@@ -1,0 +1,120 @@
+"""One object of a manifest, applied: looked at first where others may have a claim to it, replaced where it must be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from slipway.kube.apply import ForeignObject, apply
+from slipway.kube.deletion import Doomed, delete, wait_gone
+from slipway.kube.errors import KubeError
+from slipway.kube.interface import Object, ObjectRef
+from slipway.kube.ownership import owner_of
+from slipway.model.errors import VimError, VimFault
+from slipway.model.machine import FoundObject
+from slipway.vim.kubernetes.object_plan import ObjectPlan, rendered
+from slipway.vim.kubernetes.object_steps import PREREQUISITE
+from slipway.vim.kubernetes.session import Session
+from slipway.vim.kubernetes.waves import DEFINITION
+from slipway.waiting import Backoff
+
+# What API servers say of fields that can't be changed.
+IMMUTABLE = ("immutable", "are forbidden", "may not change fields", "cannot change roleRef", "may not be changed")
+HOLDING_DATA = frozenset({"PersistentVolumeClaim", "PersistentVolume"})
+REPLACED_TIMEOUT = 300.0  # seconds for an object to be gone before it is made anew
+
+
+async def apply_object(
+    session: Session,
+    plan: ObjectPlan,
+    content: Object,
+    override: str | None,
+    *,
+    present: bool,
+    force: bool,
+    limit: float,
+) -> FoundObject:
+    """Tried again while a webhook does not answer yet, or a namespace has no account for pods yet."""
+    backoff = Backoff(0.3, 5.0, timeout=limit)
+    while True:
+        try:
+            return await _apply_once(session, plan, content, override, present=present, force=force)
+        except KubeError as error:
+            if not _may_pass(error) or not await backoff.pause():
+                raise
+            session.ctx.progress(f"{plan} is tried again: {error.detail}")
+
+
+async def _apply_once(
+    session: Session, plan: ObjectPlan, content: Object, override: str | None, *, present: bool, force: bool
+) -> FoundObject:
+    ref = await session.ref(plan, override)
+    body = rendered(content, plan, session.owner.instance_id)
+    body["metadata"] = {key: value for key, value in body["metadata"].items() if key != "namespace"}
+    if ref.namespace:
+        body["metadata"]["namespace"] = ref.namespace
+    if (ref.api_version.rpartition("/")[0], ref.kind) == DEFINITION and await _is_served_already(session, ref, content):
+        return _found(plan, ref, PREREQUISITE + plan.id)
+    try:
+        await apply(session.api, body, session.owner, expect="present" if present else "absent", force=force)
+    except KubeError as error:
+        if not _is_immutable(error):
+            raise
+        if plan.kind in HOLDING_DATA:
+            raise VimError(
+                error.detail,
+                VimFault.PERMANENT,
+                cure="give the object another name in the new package: one made anew would be without its data.",
+            ) from None
+        session.ctx.progress(f"{plan} can't be changed, and is made anew")
+        await delete(session.api, Doomed(ref), propagation="Foreground")
+        await wait_gone(session.api, [Doomed(ref)], REPLACED_TIMEOUT, session.ctx.progress)
+        await apply(session.api, body, session.owner)
+    return _found(plan, ref, plan.id)
+
+
+async def _is_served_already(session: Session, ref: ObjectRef, content: Object) -> bool:
+    """A definition of somebody else's that says the same: something to rely on, neither ours nor ours to remove."""
+    resource = await session.api.discovery.resource(ref.api_version, ref.kind)
+    try:
+        there = await session.api.get(resource.path(None, ref.name))
+    except KubeError as error:
+        if error.status == 404:
+            return False
+        raise
+    if owner_of(there) == session.owner.instance_id:
+        return False
+    if not _holds(there.get("spec"), content.get("spec")):
+        raise ForeignObject(ref, owner_of(there))
+    return True
+
+
+def _holds(there: Any, wanted: Any) -> bool:
+    """Whether all that is wanted is there; the server may have added to it."""
+    if isinstance(wanted, dict):
+        return isinstance(there, dict) and all(_holds(there.get(key), value) for key, value in wanted.items())
+    if isinstance(wanted, list):
+        if not isinstance(there, list) or len(there) != len(wanted):
+            return False
+        return all(_holds(one, other) for one, other in zip(there, wanted, strict=True))
+    return bool(there == wanted)
+
+
+def _may_pass(error: KubeError) -> bool:
+    no_account = error.status == 403 and "serviceaccount" in error.detail and "not found" in error.detail
+    return (error.temporary and error.status is not None) or no_account
+
+
+def _is_immutable(error: KubeError) -> bool:
+    said = [error.detail, *(cause.message for cause in error.causes)]
+    return error.status == 422 and any(word in one for one in said for word in IMMUTABLE)
+
+
+def _found(plan: ObjectPlan, ref: ObjectRef, id_: str) -> FoundObject:
+    return FoundObject(
+        id=id_,
+        kind=ref.kind,
+        name=ref.name,
+        namespace=ref.namespace,
+        api_version=ref.api_version,
+        digest=plan.digest,
+    )

@@ -1,0 +1,72 @@
+"""What a cluster holds for an instance: objects by its label, and the pods of its VDUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from slipway.kube.discovery import Resource
+from slipway.kube.drain import gather_or_cancel
+from slipway.kube.errors import KubeError
+from slipway.kube.interface import Object, ObjectApi, Objects
+from slipway.kube.ownership import INSTANCE
+from slipway.model.machine import Found, FoundObject
+from slipway.vim.kubernetes.object_plan import CONTENT, OBJECT, VDU
+from slipway.vim.kubernetes.object_steps import PREREQUISITE
+from slipway.vim.kubernetes.vnfcs import list_vnfcs
+
+Kind = tuple[str, str, str | None]  # apiVersion, kind, namespace
+
+
+async def find(api: ObjectApi, instance_id: str, inventory: Found) -> Found:
+    """Of the kinds and in the namespaces that the record has: whatever has the label is the instance's."""
+    kinds = {(one.api_version or "v1", one.kind, one.namespace) for one in inventory.objects}
+    ours = await labelled(api, instance_id, kinds)
+    roots = [one for one in ours if VDU in _annotations(one)]
+    there = [one for one in inventory.objects if one.id.startswith(PREREQUISITE)]
+    return Found(
+        objects=(*(found_object(one) for one in ours if OBJECT in _annotations(one)), *there),
+        machines=tuple(await list_vnfcs(api, roots)),
+    )
+
+
+async def labelled(api: ObjectApi, instance_id: str, kinds: Iterable[Kind]) -> Objects:
+    """Metadata alone, with apiVersion and kind. A kind that nobody serves any more has no objects."""
+
+    async def some(kind: Kind) -> Objects:
+        api_version, name, namespace = kind
+        try:
+            resource = await api.discovery.resource(api_version, name)
+        except KubeError as error:
+            if error.status == 404:
+                return []
+            raise
+        return await labelled_of(api, instance_id, resource, namespace)
+
+    found = await gather_or_cancel(some(kind) for kind in sorted(kinds, key=lambda one: (one[0], one[1], one[2] or "")))
+    return sorted(
+        (one for some_ in found for one in some_),
+        key=lambda one: (one["kind"], one["metadata"].get("namespace") or "", one["metadata"]["name"]),
+    )
+
+
+async def labelled_of(api: ObjectApi, instance_id: str, resource: Resource, namespace: str | None) -> Objects:
+    listed = await api.list(
+        resource.collection(namespace), metadata_only=True, labelSelector=f"{INSTANCE}={instance_id}"
+    )
+    return [{**one, "apiVersion": resource.api_version, "kind": resource.kind} for one in listed]
+
+
+def found_object(one: Object) -> FoundObject:
+    metadata, notes = one["metadata"], _annotations(one)
+    return FoundObject(
+        id=notes[OBJECT],
+        kind=one["kind"],
+        name=metadata["name"],
+        namespace=metadata.get("namespace"),
+        api_version=one["apiVersion"],
+        digest=notes.get(CONTENT),
+    )
+
+
+def _annotations(one: Object) -> dict[str, str]:
+    return one["metadata"].get("annotations") or {}

@@ -1,0 +1,164 @@
+"""The manifests of a package: untrusted YAML, read into objects of any kind, each checked and named.
+
+A document of `kind: ReadinessRules` (`apiVersion: slipway.io/v1`) is no object of the cluster: it says when the others
+are ready (kube/readiness_rules.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from slipway.kube.interface import Object
+from slipway.kube.readiness import Rule
+from slipway.kube.readiness_rules import read_rules
+from slipway.model.errors import PackageError
+from slipway.model.target import PackageFile
+from slipway.package.limits import DEFAULT_LIMITS
+from slipway.package.yaml_reader import YamlMap, YamlSeq, plain, read_yaml_documents
+
+MOST_VALUES = 600_000  # of one file, aliases spelled out
+MOST_OBJECTS = 2_000  # of one VNF
+LONGEST_NAME = 253
+OURS = "slipway.io/"  # labels and annotations that say whose an object is
+RULES = ("slipway.io/v1", "ReadinessRules")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """`at`: its number in the file. `content` is shared: to be changed only in copies."""
+
+    file: str
+    at: int
+    line: int
+    content: Object
+
+    @property
+    def api_version(self) -> str:
+        return str(self.content["apiVersion"])
+
+    @property
+    def kind(self) -> str:
+        return str(self.content["kind"])
+
+    @property
+    def name(self) -> str:
+        return str(self.content["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str | None:
+        namespace = self.content["metadata"].get("namespace")
+        return str(namespace) if namespace else None
+
+    @property
+    def group(self) -> str:
+        return self.api_version.rpartition("/")[0]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+    def error(self, what: str, cure: str) -> PackageError:
+        return PackageError(f"{self}: {what}", file=self.file, line=self.line, cure=cure)
+
+
+def manifests_of(files: Mapping[str, PackageFile], paths: Iterable[str]) -> list[Manifest]:
+    """All objects, in the order of files and documents. PackageError says which one is wrong, and how."""
+    found = [one for path in paths if path in files for one in parsed(path, files[path].content)[0]]
+    if len(found) > MOST_OBJECTS:
+        raise PackageError(
+            f"The manifests have {len(found)} objects; at most {MOST_OBJECTS} can be one VNF.",
+            cure="make two VNFs of it.",
+        )
+    return found
+
+
+def rules_of(files: Mapping[str, PackageFile], paths: Iterable[str]) -> tuple[Rule, ...]:
+    return tuple(rule for path in paths if path in files for rule in parsed(path, files[path].content)[1])
+
+
+@lru_cache(maxsize=16)
+def parsed(path: str, content: bytes) -> tuple[tuple[Manifest, ...], tuple[Rule, ...]]:
+    """The objects and the readiness rules of a file. Kept, since each step of a plan reads it again."""
+    documents, _ = read_yaml_documents(content, path, DEFAULT_LIMITS, MOST_VALUES)
+    objects, rules = list[Manifest](), list[Rule]()
+    for document in documents:
+        if (document.get("apiVersion"), document.get("kind")) == RULES:
+            rules += read_rules(plain(document).get("rules"), path)
+        else:
+            objects += (_manifest(one, path, at) for at, one in enumerate(_items(document, path), len(objects)))
+    return tuple(objects), tuple(rules)
+
+
+def _items(document: YamlMap, path: str) -> Iterator[YamlMap]:
+    """Itself, or what a List holds."""
+    if (document.get("apiVersion"), document.get("kind")) != ("v1", "List"):
+        yield document
+        return
+    items = document.get("items")
+    if not isinstance(items, YamlSeq) or not all(isinstance(one, YamlMap) for one in items):
+        raise PackageError(
+            "items of a List must be a list of objects.", file=path, line=document.line_of("items"), cure="correct it."
+        )
+    for one in items:
+        if one.get("kind") == "List":
+            raise PackageError("A List holds another List.", file=path, line=one.line, cure="flatten it.")
+        yield one
+
+
+def _manifest(document: YamlMap, path: str, at: int) -> Manifest:
+    for key in ("apiVersion", "kind"):
+        if not _is_name(document.get(key)):
+            raise _error(document, path, f"A document has no {key}", f"give its {key} as a text", key)
+    metadata = document.get("metadata")
+    if not isinstance(metadata, YamlMap):
+        raise _error(document, path, f"{_called(document)} has no metadata", "give metadata.name", "kind")
+    if "generateName" in metadata and not metadata.get("name"):
+        raise _error(
+            metadata,
+            path,
+            f"{_called(document)} has a generateName, and would be another object at each retry",
+            "give metadata.name",
+            "generateName",
+        )
+    if not _is_name(metadata.get("name")):
+        raise _error(
+            metadata, path, f"{_called(document)} has no metadata.name, or one that is no text", "give one", "name"
+        )
+    if metadata.get("namespace") is not None and not _is_name(metadata.get("namespace")):
+        raise _error(metadata, path, f"{_called(document)}: metadata.namespace is no text", "correct it", "namespace")
+    for part in ("labels", "annotations"):
+        _check_texts(document, metadata, part, path)
+    return Manifest(path, at, document.line, plain(document))
+
+
+def _check_texts(document: YamlMap, metadata: YamlMap, part: str, path: str) -> None:
+    given = metadata.get(part)
+    if given is None:
+        return
+    if not isinstance(given, YamlMap) or not all(isinstance(value, str) for value in given.values()):
+        raise _error(
+            metadata,
+            path,
+            f"{_called(document)}: metadata.{part} must be texts",
+            'write numbers and true in quotes: "1"',
+            part,
+        )
+    if taken := [key for key in given if key.startswith(OURS)]:
+        raise _error(given, path, f"{_called(document)} has the {part[:-1]} {taken[0]}, which Slipway sets",
+                     "leave it out", taken[0])  # fmt: skip
+
+
+def _called(document: YamlMap) -> str:
+    metadata = document.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, YamlMap) else None
+    return f"{document['kind']} {name}"[:LONGEST_NAME] if name else str(document["kind"])[:LONGEST_NAME]
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= LONGEST_NAME and value.isprintable()
+
+
+def _error(holder: YamlMap, path: str, what: str, cure: str, key: str) -> PackageError:
+    return PackageError(f"{what}.", file=path, line=holder.line_of(key), cure=f"{cure}.")

@@ -1,0 +1,203 @@
+"""From a change to steps: waves of objects to apply, one wait for all of them, and what is no longer wanted goes.
+
+    apply configuration ── apply services ── apply workloads ── wait until ready ── remove what is gone
+
+Removing everything goes the other way, wave after wave, so that custom resources leave while their controllers run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from slipway.model.machine import Found, FoundObject
+from slipway.model.plan import Effect, Plan, Step, Verb
+from slipway.model.target import Change, VnfTarget
+from slipway.vim.kubernetes.arguments import (
+    APPLY,
+    DELETE_PODS,
+    REMOVE,
+    SWEEP,
+    WAIT,
+    Apply,
+    DeletePods,
+    Placed,
+    Remove,
+    Sweep,
+    WaitReady,
+    as_args,
+)
+from slipway.vim.kubernetes.cnf_parameters import cnf_parameters
+from slipway.vim.kubernetes.manifests import rules_of
+from slipway.vim.kubernetes.object_plan import FileObjects, PlanStruct
+from slipway.vim.kubernetes.wanted import WantedObject, in_files, wanted_objects
+from slipway.vim.kubernetes.waves import Wave, wave_of
+
+READY_TIMEOUT = 900.0  # seconds until all is ready
+REMOVE_TIMEOUT = 600.0
+PREREQUISITE = "prerequisite/"  # begins the id of a definition that was there already: it is not ours to remove
+# What is in these is lost with them, whatever makes them again.
+FOR_GOOD = frozenset({"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition"})
+BARE_POD = "Pod"
+KnownPods = dict[str, tuple[str, ...]]  # ids, by VDU
+
+
+def steps_of(change: Change, found: Found) -> Plan:
+    if change.after is None:
+        return _removal(change, found)
+    everyone = {one.id for one in change.inventory.machines}
+    if change.renewal.everything and change.renewal.members >= everyone:
+        gone = _removal(change, found)
+        return Plan.chain(gone, _towards(change, change.after, Found(), known=_pods(change, found)))
+    return _towards(change, change.after, found, known=_pods(change, found))
+
+
+def _towards(change: Change, after: VnfTarget, found: Found, known: KnownPods) -> Plan:
+    wanted, was = wanted_objects(after), {one.id: one for one in wanted_objects(change.before)}
+    there = {one.id.removeprefix(PREREQUISITE): one for one in found.objects}
+    stale = [one for one in wanted if one.id not in there or there[one.id].digest != one.plan.digest]
+    surplus = [one for id_, one in there.items() if id_ not in {one.id for one in wanted} and one.id == id_]
+    applied = Plan.chain(*(Plan.of(step) for step in _applies(change, after, stale, was, there, known)))
+    healed = _delete_pods(change, after, found, wanted)
+    waited = Plan()
+    if stale or healed.steps or _has_other_pods(change, found):
+        waited = Plan.of(_wait(after, stale, wanted, known))
+    removed = Plan.chain(*(Plan.of(step) for step in _removes(change, surplus, was)))
+    return Plan.chain(applied, healed, waited, removed)
+
+
+def _applies(
+    change: Change,
+    after: VnfTarget,
+    stale: Sequence[WantedObject],
+    was: dict[str, WantedObject],
+    there: dict[str, FoundObject],
+    known: KnownPods,
+) -> Iterable[Step]:
+    for wave in Wave:
+        now = [one for one in stale if one.wave is wave]
+        before = [was[one.id] for one in now if one.id in there and one.id in was]
+        if now:
+            args = Apply(
+                files=in_files(now),
+                before=in_files(before),
+                rules=rule_files(change.before) if before and change.before else (),
+                namespace=cnf_parameters(after).namespace,
+                pods=known,
+            )
+            effects = [
+                Effect(Verb.CHANGE if one.id in there else Verb.MAKE, one.plan.kind, one.plan.name) for one in now
+            ]
+            yield _step(f"apply {wave.title}", APPLY, args, effects)
+
+
+def _wait(after: VnfTarget, stale: Sequence[WantedObject], wanted: Sequence[WantedObject], known: KnownPods) -> Step:
+    vdus = [Placed.planned(one.plan) for one in wanted if one.plan.vdu]
+    waited = {one.id: Placed.planned(one.plan) for one in stale} | {one.id: one for one in vdus}
+    args = WaitReady(
+        objects=tuple(waited.values()),
+        vdus=tuple(vdus),
+        rules=rule_files(after),
+        namespace=cnf_parameters(after).namespace,
+        pods=known,
+    )
+    return _step("wait until ready", WAIT, args, (), timeout=READY_TIMEOUT + 60)
+
+
+def _delete_pods(change: Change, after: VnfTarget, found: Found, wanted: Sequence[WantedObject]) -> Plan:
+    """Others come in their place, so there is no way back."""
+    chosen = [one for one in found.machines if one.id in change.renewal.members]
+    if not chosen:
+        return Plan()
+    vdus = {one.plan.vdu: one for one in wanted if one.plan.vdu in {pod.vdu for pod in chosen}}
+    args = DeletePods(
+        pods=tuple(sorted(one.id for one in chosen)),
+        vdus=tuple(Placed.planned(one.plan) for one in vdus.values()),
+        again=in_files([one for one in vdus.values() if one.plan.kind == BARE_POD]),
+        rules=rule_files(after),
+        namespace=cnf_parameters(after).namespace,
+    )
+    effects = [Effect(Verb.REMOVE, one.type or BARE_POD, one.name) for one in chosen]
+    return Plan.of(_step("delete pods", DELETE_PODS, args, effects, irreversible=True, timeout=READY_TIMEOUT + 60))
+
+
+def _removal(change: Change, found: Found) -> Plan:
+    """Everything, and whatever else has the label."""
+    ours = [one for one in found.objects if not one.id.startswith(PREREQUISITE)]
+    if not ours and not found.machines and not change.inventory.objects and change.before is None:
+        return Plan()
+    pods = tuple(sorted({*(one.id for one in found.machines), *(one.id for one in change.inventory.machines)}))
+    steps = list(_removes(change, ours, {}, pods, for_good=True))
+    places = sorted({one.namespace for one in (*change.inventory.objects, *found.objects) if one.namespace})
+    rest = Sweep(namespaces=tuple(places))
+    sweep = _step("remove what else is left", SWEEP, rest, (), irreversible=True, timeout=REMOVE_TIMEOUT)
+    return Plan.chain(*(Plan.of(step) for step in (*steps, sweep)))
+
+
+def _removes(
+    change: Change,
+    objects: Sequence[FoundObject],
+    was: dict[str, WantedObject],
+    pods: tuple[str, ...] = (),
+    *,
+    for_good: bool = False,
+) -> Iterable[Step]:
+    for wave in reversed(Wave):
+        gone = [one for one in objects if wave_of(one.api_version or "v1", one.kind) is wave]
+        if not gone:
+            continue
+        lost = for_good or any(one.kind in FOR_GOOD or one.id not in was for one in gone)
+        args = Remove(
+            objects=tuple(Placed.found(one) for one in reversed(gone)),
+            before=() if for_good else in_files([was[one.id] for one in gone if one.id in was]),
+            namespace=cnf_parameters(change.before).namespace if change.before and not for_good else None,
+            pods=pods if wave is Wave.WORKLOADS else (),
+            grace_seconds=change.grace_seconds if for_good and not change.renewal.members else None,
+        )
+        effects = [Effect(Verb.REMOVE, one.kind, one.name) for one in gone]
+        timeout = REMOVE_TIMEOUT + change.grace_seconds
+        yield _step(f"remove {wave.title}", REMOVE, args, effects, irreversible=lost, last=lost and not for_good,
+                    timeout=timeout)  # fmt: skip
+
+
+def rule_files(target: VnfTarget) -> tuple[FileObjects, ...]:
+    """Those that have readiness rules."""
+    files = cnf_parameters(target).files
+    return tuple(
+        FileObjects(vnfd_id=target.vnfd_id, path=path, digest=target.files[path].digest)
+        for path in files
+        if path in target.files and rules_of(target.files, [path])
+    )
+
+
+def _pods(change: Change, found: Found) -> KnownPods:
+    """Those there are, and those of the record."""
+    pods: dict[str, set[str]] = {}
+    for one in (*found.machines, *change.inventory.machines):
+        pods.setdefault(one.vdu, set()).add(one.id)
+    return {vdu: tuple(sorted(ids)) for vdu, ids in sorted(pods.items())}
+
+
+def _has_other_pods(change: Change, found: Found) -> bool:
+    """Pods come and go by themselves: then the record is brought up to date."""
+    return {one.id for one in found.machines} != {one.id for one in change.inventory.machines}
+
+
+def _step(
+    id_: str,
+    action: str,
+    args: PlanStruct,
+    effects: Iterable[Effect],
+    *,
+    irreversible: bool = False,
+    last: bool = False,
+    timeout: float | None = None,
+) -> Step:
+    return Step(
+        id=id_,
+        action=action,
+        args=as_args(args),
+        effects=tuple(effects),
+        irreversible=irreversible,
+        last=last,
+        timeout=timeout,
+    )

@@ -1,0 +1,143 @@
+"""The pods (or machines of Cluster API) that a VDU's object has made, by owner references: its VNFCs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress
+from slipway.kube.owners import PODS, Kinds, find_owned, machines_in, owned_by
+from slipway.kube.pods import condition
+from slipway.kube.watch import Selection, wait_until
+from slipway.model.machine import FoundMachine
+from slipway.vim.kubernetes.object_plan import VDU
+from slipway.waiting import Observation
+
+CLUSTER_API = "cluster.x-k8s.io"
+
+
+async def list_vnfcs(api: ObjectApi, roots: Sequence[Object]) -> list[FoundMachine]:
+    """Of objects with the annotation that says which VDU they are."""
+    found = list[FoundMachine]()
+    for kinds, some in _by_kinds(roots).items():
+        owned = await find_owned(api, some, kinds)
+        for root in some:
+            found += (_vnfc(one, root) for one in owned[root["metadata"]["uid"]] if _counts(one))
+    return sorted(found, key=lambda one: (one.vdu, one.name))
+
+
+async def wait_for_vnfcs(
+    api: ObjectApi,
+    roots: Sequence[Object],
+    limit: float,
+    *,
+    gone: Collection[str] = (),
+    report: ReportProgress | None = None,
+) -> list[FoundMachine]:
+    """Once each root has as many pods as it wants, all of them ready and none of those that are to be gone."""
+    found = list[FoundMachine]()
+    for kinds, some in _by_kinds(roots).items():
+        found += await _wait(api, kinds, some, limit, frozenset(gone), report)
+    return sorted(found, key=lambda one: (one.vdu, one.name))
+
+
+async def _wait(
+    api: ObjectApi,
+    kinds: Kinds,
+    roots: Sequence[Object],
+    limit: float,
+    gone: frozenset[str],
+    report: ReportProgress | None,
+) -> list[FoundMachine]:
+    by_uid = {root["metadata"]["uid"]: root for root in roots}
+    selections = [
+        Selection(await api.discovery.resource(*kind), namespace, metadata_only=kind != kinds[-1])
+        for kind in kinds
+        for namespace in sorted({str(root["metadata"].get("namespace")) for root in roots})
+    ]
+    wanted_kind = kinds[-1][1]
+
+    def of_roots(found: Mapping[ObjectRef, Object]) -> dict[str, list[Object]]:
+        owned = owned_by(by_uid, found.values())
+        vnfcs: dict[str, list[Object]] = {uid: [] for uid in by_uid}
+        for ref, one in found.items():
+            if ref.kind == wanted_kind and (root := owned.get(one["metadata"]["uid"])):
+                vnfcs[root].append(one)
+        return vnfcs
+
+    def look(found: Mapping[ObjectRef, Object]) -> Observation:
+        for uid, there in of_roots(found).items():
+            root = by_uid[uid]
+            name = f"{root['kind']} {root['metadata']['name']}"
+            if old := [one for one in there if one["metadata"]["uid"] in gone]:
+                return Observation(False, f"{wanted_kind} {old[0]['metadata']['name']} of {name} is still there")
+            counted = [one for one in there if _counts(one)]
+            ready = sum(is_ready(one) for one in counted)
+            number = _number(root)
+            if number is not None and not len(counted) == ready == number:
+                return Observation(False, f"{name} has {ready} of {number} ready, and {len(counted)} in all")
+        return Observation(True, "")
+
+    names = ", ".join(f"{root['kind']} {root['metadata']['name']}" for root in roots[:5])
+    found = await wait_until(api, selections, look, f"the {wanted_kind}s of {names}", limit, keep=_slim, report=report)
+    return [_vnfc(one, by_uid[uid]) for uid, some in of_roots(found).items() for one in some if _counts(one)]
+
+
+def is_ready(vnfc: Object) -> bool:
+    status = vnfc.get("status") or {}
+    return status.get("phase") == "Succeeded" or condition(vnfc, "Ready").get("status") == "True"
+
+
+def _counts(vnfc: Object) -> bool:
+    """One that is going, or that failed and was left there to be looked at, is no VNFC any more."""
+    return "deletionTimestamp" not in vnfc["metadata"] and (vnfc.get("status") or {}).get("phase") != "Failed"
+
+
+def _number(root: Object) -> int | None:
+    """How many there are to be; None where that is not for the object to say."""
+    spec, status = root.get("spec") or {}, root.get("status") or {}
+    number: Any = {
+        "Pod": 1,
+        "DaemonSet": status.get("desiredNumberScheduled", 0),
+        "Deployment": spec.get("replicas", 1),
+        "StatefulSet": spec.get("replicas", 1),
+        "ReplicaSet": spec.get("replicas", 1),
+    }.get(root["kind"])
+    return number if isinstance(number, int) else None
+
+
+def _by_kinds(roots: Iterable[Object]) -> dict[Kinds, list[Object]]:
+    """Roots by the chain that leads to what they have made."""
+    sorted_: dict[Kinds, list[Object]] = {}
+    for root in roots:
+        group, _, version = root["apiVersion"].rpartition("/")
+        kinds = machines_in(f"{CLUSTER_API}/{version}") if group.endswith(CLUSTER_API) else PODS
+        sorted_.setdefault(kinds, []).append(root)
+    return sorted_
+
+
+def _slim(found: Object) -> Object:
+    metadata = found["metadata"]
+    kept = ("name", "namespace", "uid", "ownerReferences", "deletionTimestamp")
+    status = found.get("status") or {}
+    return {
+        "apiVersion": found.get("apiVersion"),
+        "kind": found.get("kind"),
+        "metadata": {key: metadata[key] for key in kept if key in metadata},
+        "spec": {"nodeName": (found.get("spec") or {}).get("nodeName")},
+        "status": {key: status[key] for key in ("phase", "conditions") if key in status},
+    }
+
+
+def _vnfc(found: Object, root: Object) -> FoundMachine:
+    metadata = found["metadata"]
+    annotations = root["metadata"].get("annotations") or {}
+    return FoundMachine(
+        id=metadata["uid"],
+        name=metadata["name"],
+        vdu=annotations.get(VDU, root["metadata"]["name"]),
+        type=found.get("kind") or "Pod",
+        resource_id=metadata["name"],
+        ready=is_ready(found),
+        host=(found.get("spec") or {}).get("nodeName"),
+    )
