@@ -82,9 +82,7 @@ class TestKubernetesDriver(DriverContract):
         await api.delete(f"/api/v1/namespaces/{name}")
 
     @pytest.fixture
-    async def life(
-        self, driver: VimDriver, connection: VimConnection, node: FakeNode, api: Api
-    ) -> AsyncIterator[Life]:
+    async def life(self, driver: VimDriver, connection: VimConnection, node: FakeNode, api: Api) -> AsyncIterator[Life]:
         """At the end nothing is left by a driver that was told to remove it, whatever it looks for itself."""
         life = Life(driver, connection, self.flavours(), files_of=self.files_of)
         yield life
