@@ -28,7 +28,7 @@ ON_MACHINES = {
     "sandbox": "the contract of VIM drivers and all else that real machines show, and the Kubernetes image",
     "openstack": "VNFs and clusters on a real OpenStack: Heat, Nova, Neutron, Cinder, Glance, Keystone",
     "kubernetes": "CNFs on a real Kubernetes API server: the contract of VIM drivers, failures, bad input",
-    "cluster-api": "workload clusters on a real Cluster API: what goes wrong, scripts, ten clusters at once",
+    "cluster-api": "workload clusters on a real Cluster API: what goes wrong, and a script in the place of the sender",
     "demo": "make demo prints what the README shows",
 }
 GROUPS = WITHOUT_MACHINES | ON_MACHINES

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-
 import pytest
 
-from slipway.kube.api import Api
 from slipway.kube.credentials import Credentials
 from slipway.model.action import VimConnection
 from slipway.model.vim import KUBERNETES

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -168,5 +170,10 @@ def test_an_authority_is_accepted_as_pem() -> None:
     DRIVER.check(new({"credentials_receiver": {"url": URL, "ca_certificate": PEM}}))
 
 
-def test_parameter_names_do_not_change_by_accident() -> None:
-    assert "credentials_receiver.oauth2.client_secret" in set(parameter_names(WorkloadClusterParameters))
+def test_the_page_has_every_parameter_and_no_other() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "cluster-api.md").read_text()
+    table = page.partition("| parameter | what it means |")[2].partition("\n\n")[0]
+    cells = [line.split(" | ")[0] for line in table.splitlines()]
+    assert {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)} == {
+        *parameter_names(WorkloadClusterParameters)
+    }
