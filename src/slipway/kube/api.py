@@ -156,7 +156,8 @@ class Api:
         return self._discovery
 
     async def get(self, path: str, *, metadata_only: bool = False, **query: str) -> Object:
-        return await self._get_as(path, accept=f"{METADATA},{METADATA_LIST}" if metadata_only else None, **query)
+        partial = METADATA_LIST if "limit" in query else METADATA  # a server takes the first that it knows, fit or not
+        return await self._get_as(path, accept=partial if metadata_only else None, **query)
 
     async def _get_as(self, path: str, *, accept: str | None = None, **query: str) -> Object:
         """In the form that is wanted, if the server has it."""
