@@ -5,7 +5,7 @@ The VIM's driver applies the package's objects and waits for them; what is left 
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -21,8 +21,6 @@ from slipway.cluster.cluster_api.parameters import (
 from slipway.cluster.cluster_api.steps import (
     KEY,
     SENT,
-    DeleteCluster,
-    OfCluster,
     RegisterWorkloadCluster,
     SendCredentials,
     UnregisterWorkloadCluster,
@@ -31,7 +29,6 @@ from slipway.cluster.cluster_api.steps import (
     WorkloadSteps,
 )
 from slipway.cluster.spec import StepArguments
-from slipway.kube.interface import ObjectRef
 from slipway.model.action import Action
 from slipway.model.errors import BadRequest
 from slipway.model.hooks import Edges, HookPlan
@@ -40,10 +37,8 @@ from slipway.model.plan import Effect, Plan, Step, Verb
 from slipway.model.requests import InstantiateRequest, ModifyRequest
 from slipway.model.situation import PlanningSituation, Situation
 
-T = TypeVar("T", bound=OfCluster)
-
 SEND, REGISTER, UNREGISTER = "send credentials", "register as VIM", "unregister VIM"
-WAIT, DELETE = "wait for machines", "delete workload cluster"
+WAIT = "wait for machines"
 # After these the credentials may be others: they are looked at, and sent and registered again if they are.
 CHANGES_CREDENTIALS = ("instantiate", "scale", "heal", "change_current_package")
 
@@ -81,20 +76,12 @@ class ClusterApiDriver:
 
     def plan(self, operation: str, edges: Edges, situation: PlanningSituation) -> HookPlan:
         if operation == "terminate":
-            if "start" not in edges:
-                return HookPlan(end=_unregistering(situation))
-            return HookPlan(start=Plan.chain(_unregistering(situation), _deleting(situation)))
-        if operation not in CHANGES_CREDENTIALS:
+            removed = _unregistering(situation)
+            return HookPlan(start=removed) if "start" in edges else HookPlan(end=removed)
+        if operation not in CHANGES_CREDENTIALS or "end" not in edges:
             return HookPlan()
-        start = end = Plan()
-        if "start" in edges and situation.change.renewal.everything:
-            start = _deleting(situation)
-        if "end" in edges:
-            end = Plan.chain(
-                _waiting(situation) if operation == "change_current_package" else Plan(),
-                Plan.together(_sending(situation), _registering(situation)),
-            )
-        return HookPlan(start, end)
+        rolled = _waiting(situation) if operation == "change_current_package" else Plan()
+        return HookPlan(end=Plan.chain(rolled, Plan.together(_sending(situation), _registering(situation))))
 
 
 def _sending(situation: Situation) -> Plan:
@@ -130,23 +117,11 @@ def _unregistering(situation: Situation) -> Plan:
     )
 
 
-def _deleting(situation: Situation) -> Plan:
-    """Cluster API wants the Cluster to go first: without it, what is left of it can't be removed in order."""
-    if (cluster := recorded_cluster(situation.instance.vnf)) is None:
-        return Plan()
-    step = _step(DELETE, "cluster_api.delete", _about(DeleteCluster, cluster),
-                 Effect(Verb.REMOVE, cluster.kind, cluster.name))  # fmt: skip
-    return Plan.of(msgspec.structs.replace(step, irreversible=True))
-
-
 def _waiting(situation: Situation) -> Plan:
     if (cluster := recorded_cluster(situation.instance.vnf)) is None:
         return Plan()
-    return Plan.of(_step(WAIT, "cluster_api.wait", _about(WaitForMachines, cluster)))
-
-
-def _about(kind: type[T], cluster: ObjectRef) -> T:
-    return kind(api_version=cluster.api_version, name=cluster.name, namespace=cluster.namespace or "default")
+    args = WaitForMachines(api_version=cluster.api_version, name=cluster.name, namespace=cluster.namespace or "default")
+    return Plan.of(_step(WAIT, "cluster_api.wait", args))
 
 
 def _parameters(situation: Situation) -> WorkloadClusterParameters:

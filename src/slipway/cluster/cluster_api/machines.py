@@ -1,4 +1,4 @@
-"""The machines of a workload cluster: whether all are as their MachineDeployments want them, and how all are removed.
+"""The machines of a workload cluster: whether all are as their MachineDeployments want them.
 
 After a change of a MachineDeployment's template its counters and conditions say "done" for a while before its
 controller has begun. So the machines themselves are looked at: by which MachineSet each was made, and from what.
@@ -9,12 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from slipway.kube.deletion import Doomed, delete, wait_gone
-from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress
-from slipway.kube.ownership import owner_of
 from slipway.kube.watch import Selection, wait_until
-from slipway.model.errors import StepError
 from slipway.waiting import Observation
 
 KINDS = ("MachineDeployment", "MachineSet", "Machine")
@@ -35,26 +31,6 @@ async def wait_for_machines(api: ObjectApi, cluster: ObjectRef, limit: float, re
     ]
     what = f"the machines of workload cluster {cluster.name} to be as the package says"
     await wait_until(api, selections, machines_settled, what, limit, keep=_kept, report=report)
-
-
-async def delete_cluster(
-    api: ObjectApi, cluster: ObjectRef, instance_id: str, limit: float, report: ReportProgress
-) -> None:
-    """Cluster API removes all that belongs to it, in the order that it needs. Another's is left as it is."""
-    try:
-        found = await api.get(await api.discovery.path({"apiVersion": cluster.api_version, "kind": cluster.kind,
-                                                        "metadata": _metadata(cluster)}))  # fmt: skip
-    except KubeError as error:
-        if error.status == 404:
-            return
-        raise
-    owner = owner_of(found)
-    if owner != instance_id:
-        whose = f"VNF instance {owner}" if owner else "somebody else"
-        raise StepError(f"{cluster} is of {whose} now; it is left as it is.", cure="take it out of this VNF by hand.")
-    doomed = Doomed(cluster, str(found["metadata"]["uid"]))
-    await delete(api, doomed)
-    await wait_gone(api, [doomed], limit, report)
 
 
 def machines_settled(found: Mapping[ObjectRef, Object]) -> Observation:
@@ -108,7 +84,3 @@ def _template(spec: Mapping[str, Any]) -> tuple[str | None, ...]:
     inner = (spec.get("template") or {}).get("spec") or {}
     references = (inner.get("infrastructureRef") or {}, (inner.get("bootstrap") or {}).get("configRef") or {})
     return (inner.get("version"), *(one.get("name") for one in references))
-
-
-def _metadata(ref: ObjectRef) -> Object:
-    return {"name": ref.name, "namespace": ref.namespace}

@@ -10,7 +10,7 @@ from cryptography import x509
 
 from slipway.cluster.cluster_api import receiver
 from slipway.cluster.cluster_api.credentials import WorkloadCluster, WorkloadClusters
-from slipway.cluster.cluster_api.machines import delete_cluster, wait_for_machines
+from slipway.cluster.cluster_api.machines import wait_for_machines
 from slipway.cluster.cluster_api.parameters import SERVICE_ACCOUNT_TOKEN
 from slipway.cluster.recorded import record_reported_version
 from slipway.cluster.spec import StepArguments
@@ -28,7 +28,6 @@ from slipway.outgoing.oauth2 import ClientCredentials
 
 KEY = "workload_cluster"  # in the instance's vimConnectionInfo
 ROLLOUT_SECONDS = 3600.0  # that all machines of a cluster have to be replaced
-DELETION_SECONDS = 1800.0
 MARGIN = 60.0
 SENT = "credentialsSent"  # in instantiatedVnfInfo.metadata: the digest of what the receiver has
 
@@ -52,8 +51,8 @@ class UnregisterWorkloadCluster(StepArguments, frozen=True, kw_only=True):
     pass
 
 
-class OfCluster(StepArguments, frozen=True, kw_only=True):
-    """The Cluster in the management cluster, as the record names it."""
+class WaitForMachines(StepArguments, frozen=True, kw_only=True):
+    """After a change of the package. The Cluster in the management cluster, as the record names it."""
 
     api_version: str
     name: str
@@ -62,14 +61,6 @@ class OfCluster(StepArguments, frozen=True, kw_only=True):
     @property
     def ref(self) -> ObjectRef:
         return ObjectRef(self.api_version, "Cluster", self.name, self.namespace)
-
-
-class WaitForMachines(OfCluster, frozen=True, kw_only=True):
-    """After a change of the package."""
-
-
-class DeleteCluster(OfCluster, frozen=True, kw_only=True):
-    """Before all else of the VNF goes."""
 
 
 class Records(Protocol):
@@ -107,7 +98,6 @@ class WorkloadSteps:
             Action("cluster_api.register", RegisterWorkloadCluster, self.register, self.undo_register),
             Action("cluster_api.unregister", UnregisterWorkloadCluster, self.unregister),
             Action("cluster_api.wait", WaitForMachines, self.wait, timeout=ROLLOUT_SECONDS + MARGIN),
-            Action("cluster_api.delete", DeleteCluster, self.delete, timeout=DELETION_SECONDS + MARGIN),
         )
 
     async def send(self, args: SendCredentials, ctx: StepContext) -> Outcome:
@@ -143,11 +133,6 @@ class WorkloadSteps:
     async def wait(self, args: WaitForMachines, ctx: StepContext) -> Outcome:
         async with self._deps.clusters.management(await ctx.connection()) as api:
             await wait_for_machines(api, args.ref, ROLLOUT_SECONDS, ctx.progress)
-        return Outcome()
-
-    async def delete(self, args: DeleteCluster, ctx: StepContext) -> Outcome:
-        async with self._deps.clusters.management(await ctx.connection()) as api:
-            await delete_cluster(api, args.ref, ctx.instance_id, DELETION_SECONDS, ctx.progress)
         return Outcome()
 
 

@@ -168,6 +168,7 @@ async def _remove(session: Session, objects: Sequence[Placed], grace: int | None
     names = {one.ref for one in objects}
     ours = [one for one in await labelled(session.api, session.owner.instance_id, kinds) if _ref(one) in names]
     await _refuse_definitions_in_use(session, ours)
+    ours = await _owners_gone(session, ours)
     roots = [one for one in ours if VDU in (one["metadata"].get("annotations") or {})]
     vnfcs = [one for one in await list_vnfcs(session.api, roots) if one.type == "Pod"] if grace is not None else []
     doomed = [Doomed(_ref(one), one["metadata"]["uid"]) for one in ours]
@@ -181,6 +182,19 @@ async def _remove(session: Session, objects: Sequence[Placed], grace: int | None
         for one in vnfcs
     )
     await _until_gone(session, doomed, REMOVE_TIMEOUT)
+
+
+async def _owners_gone(session: Session, ours: Sequence[Object]) -> list[Object]:
+    """What else there is, once those are gone that others of ours belong to: only their controllers know in which order
+    the rest goes. A Cluster of Cluster API is removed with all of its machines, as long as its infrastructure stands.
+    """
+    uids = {one["metadata"]["uid"] for one in ours}
+    owned = [one for one in ours if uids & {of["uid"] for of in one["metadata"].get("ownerReferences") or []}]
+    owners = [one for one in ours if one not in owned] if owned else []
+    doomed = [Doomed(_ref(one), one["metadata"]["uid"]) for one in owners]
+    await gather_or_cancel(delete(session.api, one) for one in doomed)
+    await _until_gone(session, doomed, REMOVE_TIMEOUT)
+    return owned or list(ours)
 
 
 async def _refuse_definitions_in_use(session: Session, ours: Sequence[Object]) -> None:
