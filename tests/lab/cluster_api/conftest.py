@@ -19,7 +19,7 @@ def management_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
     programs = os.pathsep.join(_programs(folder) for folder in ("kubernetes", "cluster-api"))
     place = tmp_path_factory.getbasetemp() / "management-cluster"
     environment = {**os.environ, "LAB_DIR": str(place), "LAB_PROGRAMS": programs}
-    script = [sys.executable, LAB / "cluster-api" / "management-cluster"]
+    script = [sys.executable, str(LAB / "cluster-api" / "management-cluster")]
     up = subprocess.run([*script, "up"], env=environment, capture_output=True, text=True)
     assert up.returncode == 0, up.stderr + up.stdout
     try:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from slipway.kube.api import Api
 from slipway.kube.credentials import from_kubeconfig
@@ -21,6 +22,7 @@ from tests.functional.processes import Process
 from tests.lab.slipway_lab import SlipwayLab
 from tests.unit.vim.authority import Authority
 
+T = TypeVar("T")
 SAMPLES = Path(__file__).parents[3] / "samples"
 SAMPLE = SAMPLES / "workload-cluster"
 CORE = "/apis/cluster.x-k8s.io/v1beta2"
@@ -91,13 +93,11 @@ class WorkloadLab(SlipwayLab):
 
         return self.kube_of(text, nodes)
 
-    def kube_management(self, work: Any) -> Any:
+    def kube_management(self, work: Callable[[ObjectApi], Awaitable[T]]) -> T:
         return self.kube_of(self.kubeconfig, work)
 
-    def kube_of(self, kubeconfig: str, work: Any) -> Any:
-        import asyncio
-
-        async def done() -> Any:
+    def kube_of(self, kubeconfig: str, work: Callable[[ObjectApi], Awaitable[T]]) -> T:
+        async def done() -> T:
             async with Api(from_kubeconfig(kubeconfig)) as api:
                 return await work(api)
 

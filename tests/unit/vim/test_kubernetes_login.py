@@ -64,6 +64,12 @@ async def fails(connection: VimConnection, fault: VimFault) -> str:
     return caught.value.detail
 
 
+async def test_a_server_that_does_not_tell_its_version_is_no_reason_to_refuse_it(cluster: Cluster) -> None:
+    cluster.tells_version = False
+    said = await driver.check(to(cluster, {"bearer_token": "good-token"}))
+    assert said == "Kubernetes of no known version: 2 nodes, 2 namespaces."
+
+
 async def test_a_token_logs_in_and_says_what_is_there(cluster: Cluster) -> None:
     seen = await driver.inspect(to(cluster, {"bearer_token": "good-token"}))
     assert seen.detail == "Kubernetes v1.31.2: 2 nodes, 2 namespaces."

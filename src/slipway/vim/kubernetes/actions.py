@@ -21,11 +21,13 @@ from slipway.vim.kubernetes.account import account_of
 from slipway.vim.kubernetes.apply_object import apply_object
 from slipway.vim.kubernetes.arguments import (
     APPLY,
+    CHECK_DEFINITIONS,
     DELETE_PODS,
     REMOVE,
     SWEEP,
     WAIT,
     Apply,
+    CheckDefinitions,
     DeletePods,
     Placed,
     Remove,
@@ -54,6 +56,7 @@ class ObjectActions:
             Action(REMOVE, Remove, self._remove, self._undo_remove, timeout=REMOVE_TIMEOUT + READY_TIMEOUT),
             Action(DELETE_PODS, DeletePods, self._delete_pods, timeout=READY_TIMEOUT + 60),
             Action(SWEEP, Sweep, self._sweep, timeout=REMOVE_TIMEOUT),
+            Action(CHECK_DEFINITIONS, CheckDefinitions, self._check_definitions),
         )
 
     @asynccontextmanager
@@ -127,6 +130,13 @@ class ObjectActions:
             found = await _until_ready(session, refs, await session.rules(args.rules), READY_TIMEOUT)
             pods = await _vnfcs(session, found, args.vdus, gone=args.pods)
             return Outcome(objects=tuple(objects), machines=tuple(pods), removed=args.pods)
+
+    async def _check_definitions(self, args: CheckDefinitions, ctx: StepContext) -> Outcome:
+        async with self._session(ctx) as session:
+            names = {one.ref for one in args.objects}
+            ours = await labelled(session.api, ctx.instance_id, {(one.api_version, one.kind, None) for one in names})
+            await _refuse_definitions_in_use(session, [one for one in ours if _ref(one) in names])
+            return Outcome()
 
     async def _sweep(self, args: Sweep, ctx: StepContext) -> Outcome:
         async with self._session(ctx) as session:
@@ -207,7 +217,8 @@ async def _refuse_definitions_in_use(session: Session, ours: Sequence[Object]) -
         version = next(version["name"] for version in spec["versions"] if version["storage"])
         custom = await session.api.discovery.resource(f"{spec['group']}/{version}", spec["names"]["kind"])
         selector = f"slipway.io/instance!={session.owner.instance_id}"
-        others = await session.api.list(custom.collection(), metadata_only=True, labelSelector=selector)
+        listed = await session.api.list(custom.collection(), metadata_only=True, labelSelector=selector)
+        others = [other for other in listed if not other["metadata"].get("ownerReferences")]  # who made it has it
         if others:
             named = ", ".join(
                 "/".join(filter(None, (other["metadata"].get("namespace"), other["metadata"]["name"])))

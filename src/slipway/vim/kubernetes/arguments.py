@@ -12,6 +12,7 @@ from slipway.vim.kubernetes.object_plan import FileObjects, ObjectPlan, PlanStru
 
 APPLY, WAIT, REMOVE = "kubernetes.apply", "kubernetes.wait_ready", "kubernetes.remove"
 DELETE_PODS, SWEEP = "kubernetes.delete_pods", "kubernetes.sweep"
+CHECK_DEFINITIONS = "kubernetes.check_definitions"
 
 
 class Placed(PlanStruct, frozen=True, kw_only=True):
@@ -92,6 +93,12 @@ class DeletePods(PlanStruct, frozen=True, kw_only=True):
     again: tuple[FileObjects, ...] = ()
     rules: tuple[FileObjects, ...] = ()
     namespace: str | None = None
+
+
+class CheckDefinitions(PlanStruct, frozen=True, kw_only=True):
+    """Before anything is removed: controllers must not go while others' custom resources need them."""
+
+    objects: tuple[Placed, ...]
 
 
 class Sweep(PlanStruct, frozen=True, kw_only=True):

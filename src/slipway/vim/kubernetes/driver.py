@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 LONGEST_NAMESPACE = 63
 MOST_REGIONS = 1000  # namespaces that are kept with a VIM
 ANONYMOUS = "system:anonymous"
+UNKNOWN_VERSION = "of no known version"
 
 
 class KubernetesVimDriver:
@@ -55,7 +56,7 @@ class KubernetesVimDriver:
             await self._tokens.log_in(account.oidc, trust.context(connection.interface_info))
         try:
             async with self.api(connection) as api:
-                version = short(str((await api.get("/version")).get("gitVersion", "of no known version")))
+                version = await _version(api)
                 nodes = await _names(api, "nodes")
                 namespaces = await _names(api, "namespaces")
         except KubeError as error:
@@ -102,6 +103,16 @@ class KubernetesVimDriver:
 
     def steps(self, change: Change, found: Found) -> Plan:
         return steps_of(change, found)
+
+
+async def _version(api: Api) -> str:
+    """Not every API server tells it: that of Cluster API's in-memory provider does not."""
+    try:
+        return short(str((await api.get("/version")).get("gitVersion", UNKNOWN_VERSION)))
+    except KubeError as error:
+        if error.status != 404:
+            raise
+        return UNKNOWN_VERSION
 
 
 async def _names(api: Api, what: str) -> list[str] | None:

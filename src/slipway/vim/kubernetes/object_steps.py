@@ -14,11 +14,13 @@ from slipway.model.plan import Effect, Plan, Step, Verb
 from slipway.model.target import Change, VnfTarget
 from slipway.vim.kubernetes.arguments import (
     APPLY,
+    CHECK_DEFINITIONS,
     DELETE_PODS,
     REMOVE,
     SWEEP,
     WAIT,
     Apply,
+    CheckDefinitions,
     DeletePods,
     Placed,
     Remove,
@@ -126,11 +128,18 @@ def _removal(change: Change, found: Found) -> Plan:
     if not ours and not found.machines and not change.inventory.objects and change.before is None:
         return Plan()
     pods = tuple(sorted({*(one.id for one in found.machines), *(one.id for one in change.inventory.machines)}))
-    steps = list(_removes(change, ours, {}, pods, for_good=True))
+    steps = [*_checks(ours), *_removes(change, ours, {}, pods, for_good=True)]
     places = sorted({one.namespace for one in (*change.inventory.objects, *found.objects) if one.namespace})
     rest = Sweep(namespaces=tuple(places))
     sweep = _step("remove what else is left", SWEEP, rest, (), irreversible=True, timeout=REMOVE_TIMEOUT)
     return Plan.chain(*(Plan.of(step) for step in (*steps, sweep)))
+
+
+def _checks(objects: Sequence[FoundObject]) -> Iterable[Step]:
+    definitions = [one for one in objects if wave_of(one.api_version or "v1", one.kind) is Wave.DEFINITIONS]
+    if definitions:
+        args = CheckDefinitions(objects=tuple(map(Placed.found, definitions)))
+        yield _step("look for custom resources of others", CHECK_DEFINITIONS, args, ())
 
 
 def _removes(
