@@ -244,7 +244,7 @@ class OnDriver:
 
     @pytest.fixture
     def elsewhere(self, connection: VimConnection) -> VimConnection:
-        """Where a second instance of the same package can be: on the same VIM, in a place of its own if it needs one."""
+        """Where a second instance of the same package can be: on the same VIM, in a place of its own if need be."""
         return connection
 
     @pytest.fixture

@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 
 from slipway.model.errors import StepError
-from slipway.outgoing.responses import server_message
+from slipway.outgoing.responses import LONGEST, server_message
 
 MOST = 600  # characters of what a server says
+TAIL = 250  # of those, from the end of a message
 _SHORTEST_SECRET = 4  # a shorter one would blank out half of any text
 
 # An API server that has just started knows no roles yet, and refuses even the administrator whom kubeadm made.
@@ -72,13 +73,13 @@ def refused(asked: str, status: int, body: bytes, secrets: Iterable[str] = ()) -
     said = _status(body)
     hidden = list(secrets)
     causes = said.details.causes if said.details and said.details.causes else []
-    message = short(said.message or body.decode(errors="replace"), hidden) or "no reason given"
+    message = _ends(said.message or body.decode(errors="replace"), hidden) or "no reason given"
     return KubeError(
         f"{asked} was answered with {status}{f' {short(said.reason)}' if said.reason else ''}: {message}.",
         status=status,
         reason=said.reason,
         causes=tuple(
-            Cause(short(cause.reason), short(cause.message, hidden), short(cause.field)) for cause in causes[:10]
+            Cause(short(cause.reason), _ends(cause.message, hidden), short(cause.field)) for cause in causes[:10]
         ),
         temporary=status == 429 or status >= 500 or (status == 403 and _NO_ROLES_YET in said.message),
         cure=_cure(status, said.reason),
@@ -132,6 +133,12 @@ def unknown_kind(api_version: str, kind: str, server: str, served: Sequence[str]
 def short(text: str, secrets: Iterable[str] = ()) -> str:
     """A server's message on one line, bounded; secrets in it are masked."""
     return server_message(text, (one for one in secrets if len(one) >= _SHORTEST_SECRET), most=MOST)
+
+
+def _ends(text: str, secrets: Iterable[str]) -> str:
+    """As `short`, but of a long message the middle is left out: API servers put a whole object before what is wrong."""
+    whole = server_message(text, (one for one in secrets if len(one) >= _SHORTEST_SECRET), most=LONGEST)
+    return whole if len(whole) <= MOST else f"{whole[: MOST - TAIL]} … {whole[-TAIL:]}"
 
 
 def secrets_of(body: Any) -> list[str]:

@@ -82,13 +82,15 @@ class TestKubernetesDriver(DriverContract):
         await api.delete(f"/api/v1/namespaces/{name}")
 
     @pytest.fixture
-    async def life(self, driver: VimDriver, connection: VimConnection, node: FakeNode, api: Api) -> AsyncIterator[Life]:
+    async def life(
+        self, driver: VimDriver, connection: VimConnection, node: FakeNode, api: Api, namespace: str
+    ) -> AsyncIterator[Life]:
         """At the end nothing is left by a driver that was told to remove it, whatever it looks for itself."""
         life = Life(driver, connection, self.flavours(), files_of=self.files_of)
         yield life
         if life.instance.vnf.instantiated_vnf_info is None:
-            for path in ("/api/v1/configmaps", "/api/v1/services", "/apis/apps/v1/deployments"):
-                assert await api.list(path, labelSelector=f"{INSTANCE}={life.instance_id}") == []
+            for path in ("/api/v1/namespaces/{}/configmaps", "/apis/apps/v1/namespaces/{}/deployments"):
+                assert await api.list(path.format(namespace), labelSelector=f"{INSTANCE}={life.instance_id}") == []
 
     def files_of(self, globs: tuple[str, ...], vnfd_id: str) -> dict[str, PackageFile]:
         content = MANIFESTS.replace("PACKAGE", vnfd_id).encode()
