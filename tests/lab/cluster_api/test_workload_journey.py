@@ -32,6 +32,7 @@ def test_a_workload_cluster_is_made_sent_and_registered_though_slipway_is_killed
     conditions = {one["type"]: one["status"] for one in cluster["status"]["conditions"]}
     assert conditions["Available"] == "True"
     assert len(lab.workload_nodes()) == 2
+    assert sorted(lab.machines()) == lab.named("machines")
 
 
 needs_cluster = needs(test_a_workload_cluster_is_made_sent_and_registered_though_slipway_is_killed)
@@ -65,6 +66,7 @@ def test_a_change_of_package_brings_new_templates_and_takes_the_old_ones_away(la
     assert lab.named("devmachinetemplates", infrastructure) == ["edge-control-plane-1-34-4", "edge-workers-1-34-4"]
     versions = {lab.one("machines", name)["spec"]["version"] for name in lab.named("machines")}
     assert versions == {"v1.34.4"}
+    assert sorted(lab.machines()) == lab.named("machines")
 
 
 @needs_cluster

@@ -43,13 +43,16 @@ class WorkloadCluster:
         return sha256("\0".join((receiver, self.namespace, self.name, self.kubeconfig)).encode()).hexdigest()
 
 
+def recorded_objects(vnf: VnfInstance) -> list[FoundObject]:
+    info = vnf.instantiated_vnf_info
+    return msgspec.convert(info.metadata.get(OBJECTS) or [] if info else [], list[FoundObject])
+
+
 def recorded_cluster(vnf: VnfInstance) -> ObjectRef | None:
     """The one Cluster of a VNF, by its record; None when it has none. StepError when it has several."""
-    info = vnf.instantiated_vnf_info
-    objects = msgspec.convert(info.metadata.get(OBJECTS) or [] if info else [], list[FoundObject])
     found = [
         ObjectRef(one.api_version or "", one.kind, one.name, one.namespace or "default")
-        for one in objects
+        for one in recorded_objects(vnf)
         if one.kind == "Cluster" and (one.api_version or "").startswith(GROUP)
     ]
     if len(found) > 1:

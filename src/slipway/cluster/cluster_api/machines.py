@@ -9,8 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from slipway.cluster.cluster_api.credentials import recorded_objects
 from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress
 from slipway.kube.watch import Selection, wait_until
+from slipway.model.instance import VnfInstance
+from slipway.model.machine import FoundMachine
+from slipway.vim.kubernetes.inventory import labelled
+from slipway.vim.kubernetes.object_plan import VDU
+from slipway.vim.kubernetes.vnfcs import list_vnfcs
 from slipway.waiting import Observation
 
 KINDS = ("MachineDeployment", "MachineSet", "Machine")
@@ -31,6 +37,17 @@ async def wait_for_machines(api: ObjectApi, cluster: ObjectRef, limit: float, re
     ]
     what = f"the machines of workload cluster {cluster.name} to be as the package says"
     await wait_until(api, selections, machines_settled, what, limit, keep=_kept, report=report)
+
+
+async def cluster_machines(api: ObjectApi, vnf: VnfInstance) -> list[FoundMachine]:
+    """The VNFCs of a workload cluster, by the objects that the record has."""
+    kinds = {
+        (one.api_version, one.kind, one.namespace)
+        for one in recorded_objects(vnf)
+        if one.api_version and one.api_version.partition("/")[0].endswith("cluster.x-k8s.io")
+    }
+    ours = await labelled(api, vnf.id, kinds)
+    return await list_vnfcs(api, [one for one in ours if VDU in (one["metadata"].get("annotations") or {})])
 
 
 def machines_settled(found: Mapping[ObjectRef, Object]) -> Observation:

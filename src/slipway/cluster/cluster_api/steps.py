@@ -10,7 +10,7 @@ from cryptography import x509
 
 from slipway.cluster.cluster_api import receiver
 from slipway.cluster.cluster_api.credentials import WorkloadCluster, WorkloadClusters
-from slipway.cluster.cluster_api.machines import wait_for_machines
+from slipway.cluster.cluster_api.machines import cluster_machines, wait_for_machines
 from slipway.cluster.cluster_api.parameters import SERVICE_ACCOUNT_TOKEN
 from slipway.cluster.recorded import record_reported_version
 from slipway.cluster.spec import StepArguments
@@ -133,7 +133,11 @@ class WorkloadSteps:
     async def wait(self, args: WaitForMachines, ctx: StepContext) -> Outcome:
         async with self._deps.clusters.management(await ctx.connection()) as api:
             await wait_for_machines(api, args.ref, ROLLOUT_SECONDS, ctx.progress)
-        return Outcome()
+            vnf = await self._deps.records.instance(ctx.operation_id, ahead=True)
+            machines = await cluster_machines(api, vnf)
+        info = vnf.instantiated_vnf_info
+        before = {vnfc.id for vnfc in info.vnfc_resource_info} if info else set()
+        return Outcome(machines=tuple(machines), removed=tuple(sorted(before - {one.id for one in machines})))
 
 
 async def vim_access(cluster: WorkloadCluster, api: KubeApi, kind: str) -> VimAccess:
