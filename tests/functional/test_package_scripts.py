@@ -107,8 +107,8 @@ async def test_scripts_are_called_around_the_vims_work_and_their_answers_stay(
         assert start["flavourId"] == "simple"
         assert start["package"] == ["Definitions", "Scripts", "TOSCA-Metadata"]
         assert start["keys"] == [
-            "additionalParams", "grant", "grantRequest", "operation", "packageDirectory", "request",
-            "userScriptErrHandlingData", "vnfInstance",
+            "additionalParams", "grant", "grantRequest", "inputs", "operation", "packageDirectory", "request",
+            "userScriptErrHandlingData", "vnfInstance", "workloadCluster",
         ]  # fmt: skip
         journal = {record.id: record for record in await rig.journal(operation.id)}
         first, last = journal[f"instantiate_start: {SCRIPT}"], journal[f"instantiate_end: {SCRIPT}"]
@@ -140,8 +140,8 @@ async def test_a_script_that_reads_a_pickle_is_given_one_with_the_names_it_knows
         told = (await rig.instance(instance_id)).vnf.metadata["instantiate_start"]
         assert (told["state"], told["flavour"]) == ("NOT_INSTANTIATED", "simple")
         assert told["keys"] == [
-            "additionalParams", "grant_request", "grant_response", "operation", "request", "tmp_csar_dir",
-            "user_script_err_handling_data", "vnf_instance",
+            "additionalParams", "grant_request", "grant_response", "inputs", "operation", "request", "tmp_csar_dir",
+            "user_script_err_handling_data", "vnf_instance", "workloadCluster",
         ]  # fmt: skip
 
 

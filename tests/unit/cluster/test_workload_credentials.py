@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+import yaml
 
 from slipway.cluster.cluster_api.parameters import CLIENT_CERTIFICATE, SERVICE_ACCOUNT_TOKEN
 from slipway.cluster.cluster_api.steps import (
@@ -21,9 +22,10 @@ from slipway.cluster.cluster_api.steps import (
 )
 from slipway.cluster.steps.dependencies import ClientCertificate
 from slipway.kube.account import ServiceAccountToken
+from slipway.lcm.script_data import WorkloadKubeconfigs
 from slipway.model.errors import StepError
 from slipway.model.vim import SIMULATED
-from tests.unit.cluster.workload_world import CLUSTER, INSTANCE, OPERATION, World, a_world
+from tests.unit.cluster.workload_world import CLUSTER, INSTANCE, OPERATION, World, a_world, vnf
 from tests.unit.vim.authority import Authority
 from tests.unit.vim.loopback import Asked, Reply, serving
 
@@ -184,6 +186,17 @@ async def test_a_vnf_is_one_workload_cluster(world: World, objects: tuple[Any, .
 async def test_its_vim_must_be_a_management_cluster(world: World) -> None:
     with pytest.raises(StepError, match="is no management cluster"):
         await world.dependencies().cluster(world.context(SIMULATED))
+
+
+async def test_a_script_in_the_senders_place_is_given_the_kubeconfig_and_may_not_repeat_its_key(world: World) -> None:
+    scripts = WorkloadKubeconfigs(world.dependencies().clusters)
+    found = await scripts(vnf(CLUSTER), world.context())
+    assert found is not None
+    assert (found.given["name"], found.given["namespace"]) == ("demo", "edge")
+    key = yaml.safe_load(found.given["kubeconfig"])["users"][0]["user"]["client-key-data"]
+    assert key in found.secrets
+    assert key not in repr(found)
+    assert await scripts(vnf(), world.context()) is None
 
 
 async def register(world: World, access: str) -> dict[str, Any]:

@@ -144,6 +144,10 @@ def test_an_image_of_the_vim_needs_no_file(tmp_path: Path) -> None:
         ("{implementation: a-driver}", Hook(operation="heal_end", implementation="a-driver")),
         ("Scripts/install.sh", Hook(operation="heal_end", implementation=SCRIPT, file=SCRIPT)),
         ("../Scripts/install.sh", Hook(operation="heal_end", implementation="../Scripts/install.sh", file=SCRIPT)),
+        (
+            "{implementation: a-driver, inputs: {site: north, retries: 3}}",
+            Hook(operation="heal_end", implementation="a-driver", inputs={"site": "north", "retries": 3}),
+        ),
         ("[]", None),
         ("null", None),
         ("{}", None),
@@ -154,6 +158,12 @@ def test_an_image_of_the_vim_needs_no_file(tmp_path: Path) -> None:
 def test_hooks(written: str, expected: Hook | None, tmp_path: Path) -> None:
     flavour = flavour_of(varied("scale_start: []", f"heal_end: {written}"), tmp_path)
     assert flavour.hooks.get("heal_end") == expected
+
+
+def test_inputs_of_a_hook_are_bounded(tmp_path: Path) -> None:
+    inputs = "{implementation: a-driver, inputs: {text: " + "x" * (64 << 10) + "}}"
+    with pytest.raises(PackageError, match="The inputs of 'heal_end' are larger than 64 KiB"):
+        flavour_of(varied("scale_start: []", f"heal_end: {inputs}"), tmp_path)
 
 
 @pytest.mark.parametrize("path", ["../Scripts/install.sh", "Scripts/install.sh"])
