@@ -1,4 +1,4 @@
-"""The receiver of the samples, as a user would run it: what the sender tells it becomes a VIM of a real Slipway."""
+"""The receiver of the docs, as a user would run it: what the sender tells it becomes a VIM of a real Slipway."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.unit.vim.authority import Authority
 
 pytestmark = [pytest.mark.sqlite_suffices, pytest.mark.slow]
 
-RECEIVER = Path(__file__).parents[2] / "samples" / "credentials-receiver" / "receiver.py"
+RECEIVER = Path(__file__).parents[2] / "docs" / "examples" / "credentials_receiver.py"
 TOKEN = "what-slipway-shows"
 
 

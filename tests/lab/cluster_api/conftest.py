@@ -1,4 +1,4 @@
-"""A real management cluster (lab/cluster-api) for a whole run, and the receiver of the samples beside it."""
+"""A real management cluster (lab/cluster-api) for a whole run."""
 
 from __future__ import annotations
 

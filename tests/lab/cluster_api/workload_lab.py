@@ -25,6 +25,7 @@ from tests.unit.vim.authority import Authority
 T = TypeVar("T")
 SAMPLES = Path(__file__).parents[3] / "samples"
 SAMPLE = SAMPLES / "workload-cluster"
+RECEIVER = SAMPLES.parent / "docs" / "examples" / "credentials_receiver.py"
 CORE = "/apis/cluster.x-k8s.io/v1beta2"
 RECEIVER_TOKEN = "what-slipway-shows"
 KINDS = (
@@ -108,7 +109,7 @@ class WorkloadLab(SlipwayLab):
 
     @contextmanager
     def receiving(self) -> Iterator[None]:
-        """The receiver of the samples runs, and registers what it is told."""
+        """The receiver of the docs runs, and registers what it is told."""
         certificate, key = self.authority.issued("receiver", "127.0.0.1")
         (self.directory / "receiver.pem").write_text(certificate)
         (self.directory / "receiver.key").write_text(key)
@@ -116,7 +117,7 @@ class WorkloadLab(SlipwayLab):
         process = subprocess.Popen(
             [
                 sys.executable,
-                SAMPLES / "credentials-receiver/receiver.py",
+                RECEIVER,
                 "--slipway",
                 str(self.http.base_url),
                 *words,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Receives the credentials of workload clusters and registers each as a Kubernetes VIM at Slipway.
 
-    receiver.py --certificate server.pem --key server.key --slipway http://127.0.0.1:9890 --port 8443
+    credentials_receiver.py --certificate server.pem --key server.key --slipway http://127.0.0.1:9890 --port 8443
 
 It speaks HTTPS and asks for a bearer token. Both tokens come from the environment, so that no list of processes shows
 them: RECEIVER_TOKEN is what Slipway must send (`bearer_token`), SLIPWAY_TOKEN is this program's own login at Slipway.
