@@ -35,6 +35,7 @@ NAMED = {
     "/slipway/v1/vnf_packages": ["package"],
     "/slipway/v1/operations": ["operation"],
     "/slipway/v1/clusters": ["instance"],
+    "/slipway/v1/vnf_instances": ["instance"],
     "/slipway/v1/vims": ["VIM", "VIM's name"],
     "/v1.0/vims": ["VIM", "VIM's name"],
     "/slipway/v1/tokens": ["token", "token's name"],

@@ -37,7 +37,7 @@ CASES: dict[str, tuple[dict[str, Any], str | None]] = {
     "simulated": (SIMULATED, None),
     "openstack": (OPENSTACK, None),
     "openstack, application credential": ({**OPENSTACK, "accessInfo": BY_APPLICATION}, None),
-    "kubernetes": (KUBERNETES, "does not run workloads on a Kubernetes VIM yet"),
+    "kubernetes": (KUBERNETES, "A Kubernetes VIM runs containers, and masterNode, workerNode are machines"),
 }
 
 

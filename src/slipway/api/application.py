@@ -12,6 +12,7 @@ from litestar.types import Message, Receive, Scope, Send
 from slipway.api import problems
 from slipway.api.auth_middleware import LCM_PREFIX, LCM_VERSION, AuthMiddleware
 from slipway.api.clusters import ClusterRoutes
+from slipway.api.drift import DriftRoutes
 from slipway.api.legacy_vims import LegacyVimRoutes
 from slipway.api.links import LCM_V1, Links
 from slipway.api.metrics import PATH as METRICS
@@ -104,6 +105,7 @@ def _routes(services: Services) -> list[HTTPRouteHandler]:
         *LegacyVimRoutes(services).routes(),
         *PlanRoutes(services).routes(),
         *ClusterRoutes(services).routes(),
+        *DriftRoutes(services).routes(),
         *TokenRoutes(services).routes(),
         *(one for interface in Interface for one in SubscriptionRoutes(services, interface).routes()),
         *DeliveryRoutes(services).routes(),

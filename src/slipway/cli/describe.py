@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,11 @@ Document = dict[str, Any]
 
 
 def problems(
-    vnf: Document, operations: list[Document], cluster: Document | None = None
+    vnf: Document, operations: list[Document], cluster: Document | None = None, drift: Iterable[str] = ()
 ) -> Iterator[tuple[str, list[str]]]:
     """Each with what can be done about it."""
+    for problem in drift:
+        yield problem, []
     for problem in (cluster or {}).get("problems", ()):
         yield problem, _heal_of_node(vnf, cluster or {}, problem)
     for operation in operations:
@@ -52,13 +54,21 @@ def _heal_of_node(vnf: Document, cluster: Document, problem: str) -> list[str]:
 
 
 def view(
-    vnf: Document, operations: list[Document], cluster: Document | None = None, *, asking: bool = False
+    vnf: Document,
+    operations: list[Document],
+    cluster: Document | None = None,
+    *,
+    asking: bool = False,
+    drift: Iterable[str] = (),
 ) -> RenderableType:
-    """`operations` newest first; `cluster` where the VNF is one. `asking`: its answer is not there yet."""
+    """`operations` newest first; `cluster` where the VNF is one. `asking`: its answer is not there yet.
+
+    `drift`: what others have done to it on its VIM.
+    """
     from rich.tree import Tree
 
     tree = Tree(text(f"{vnf.get('vnfInstanceName') or '(no name)'}  {vnf['id']}", "bold"), guide_style="dim")
-    found = list(problems(vnf, operations, cluster))
+    found = list(problems(vnf, operations, cluster, drift))
     if found:
         branch = tree.add(text("Problems", "bold red"))
         for what, ways_out in found:

@@ -13,6 +13,7 @@ VIMS = "/slipway/v1/vims"
 PLANS = "/slipway/v1/plans"
 STEPS = "/slipway/v1/operations"
 CLUSTERS = "/slipway/v1/clusters"
+DRIFT = "/slipway/v1/vnf_instances"
 DELIVERIES = "/slipway/v1/subscriptions"
 TOKENS = "/slipway/v1/tokens"
 

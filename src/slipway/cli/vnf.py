@@ -11,7 +11,7 @@ from slipway.cli.describe import view
 from slipway.cli.errors import CliError
 from slipway.cli.lookup import find_package, find_vnf
 from slipway.cli.output import facts, table
-from slipway.cli.paths import CLUSTERS, INSTANCES, OPERATIONS, WITH_ERRORS, equals, item_path
+from slipway.cli.paths import CLUSTERS, DRIFT, INSTANCES, OPERATIONS, WITH_ERRORS, equals, item_path
 from slipway.cli.session import Session, command
 from slipway.cli.start_operation import Name
 
@@ -71,8 +71,10 @@ def describe(session: Session, name: Name) -> None:
     if "kubernetes" in (vnf.get("vimConnectionInfo") or {}):
         with session.output.until_known(lambda: view(vnf, operations, asking=True)):
             cluster = _cluster(session, vnf)
+    drift = _drift(session, vnf) if _has_objects(vnf) else []
     document = {"vnfInstance": vnf, "operations": operations} | ({"cluster": cluster} if cluster else {})
-    session.output.show(document, lambda: view(vnf, operations, cluster))
+    document |= {"drift": drift} if drift else {}
+    session.output.show(document, lambda: view(vnf, operations, cluster, drift=drift))
 
 
 @command(app, "delete", example="slipway vnf delete mycluster")
@@ -81,6 +83,19 @@ def delete(session: Session, name: Name) -> None:
     vnf = find_vnf(session.client, name).body
     session.client.delete(item_path(INSTANCES, vnf["id"]))
     session.output.show({"id": vnf["id"], "deleted": True}, lambda: f"Deleted VNF {name} ({vnf['id']}).")
+
+
+def _has_objects(vnf: dict[str, Any]) -> bool:
+    """Whether it is made of Kubernetes objects, which others may have changed."""
+    objects = ((vnf.get("instantiatedVnfInfo") or {}).get("metadata") or {}).get("objects") or ()
+    return any("api_version" in one for one in objects)
+
+
+def _drift(session: Session, vnf: dict[str, Any]) -> list[str]:
+    try:
+        return list(session.client.get(item_path(DRIFT, vnf["id"], "drift")).body["problems"])
+    except CliError as error:
+        return [str(error)]
 
 
 def _cluster(session: Session, vnf: dict[str, Any]) -> dict[str, Any]:

@@ -65,39 +65,53 @@ async def apply(
     path = await api.discovery.path(manifest)
     there = await _find(api, path) if expect == "present" else None
     for _ in range(MOST_RACES):
-        try:
-            if there is None:
-                made = _versioned(marked(manifest, owner.instance_id, owner.operation_id), resourceVersion=NO_VERSION)
-                return _applied(manifest, await api.server_side_apply(path, made), made=True)
-            if owner_of(there) != owner.instance_id:
-                raise ForeignObject(ref_of(manifest), owner_of(there))
-            ours = marked(manifest, owner.instance_id, made_by(there) or owner.operation_id)
-            ours = _versioned(ours, uid=there["metadata"]["uid"])
-            return _applied(manifest, await _change(api, path, ours, force=force), made=False)
-        except KubeError as error:
-            if error.status != 409 or isinstance(error, ForeignObject) or error.cause(FIELD_CONFLICT):
-                raise
-        there = await _find(api, path)  # it came, or went, since we looked
+        found = await (
+            _make(api, path, manifest, owner) if there is None else _change(api, path, manifest, owner, there, force)
+        )
+        if found is not None:
+            return _applied(manifest, found, made=there is None)
+        there = await _find(api, path)  # it came, went or was replaced since we looked
     raise KubeError(
-        f"{ref_of(manifest)} comes and goes while it is applied.",
+        f"{ref_of(manifest)} was made, removed or replaced by somebody else each of {MOST_RACES} times it was applied.",
         status=409,
         temporary=True,
         cure="see who else makes and removes it.",
     )
 
 
-async def _change(api: ObjectApi, path: str, manifest: Object, *, force: bool) -> Object:
-    """Fields that we set ourselves by other means, such as replicas by /scale, are taken back without being asked."""
+async def _make(api: ObjectApi, path: str, manifest: Object, owner: Owner) -> Object | None:
+    """None when there is one already, whosever it is: it was not changed."""
+    made = marked(manifest, owner.instance_id, owner.operation_id)
     try:
-        return await api.server_side_apply(path, manifest, force=force)
+        return await api.server_side_apply(path, _with_metadata(made, resourceVersion=NO_VERSION))
     except KubeError as error:
-        conflicts = [cause for cause in error.causes if cause.reason == FIELD_CONFLICT]
-        if not conflicts:
-            raise
-        managers = {match[1] if (match := _MANAGER.search(cause.message)) else "?" for cause in conflicts}
-        if managers != {FIELD_MANAGER}:
-            raise _conflict(manifest, managers, [cause.field for cause in conflicts], error) from None
-    return await api.server_side_apply(path, manifest, force=True)
+        if error.status == 409:
+            return None
+        raise
+
+
+async def _change(
+    api: ObjectApi, path: str, manifest: Object, owner: Owner, there: Object, force: bool
+) -> Object | None:
+    """None when it is not there any more. Fields that we have set ourselves by other means, such as replicas by /scale,
+    are taken back without being asked."""
+    if owner_of(there) != owner.instance_id:
+        raise ForeignObject(ref_of(manifest), owner_of(there))
+    ours = marked(manifest, owner.instance_id, made_by(there) or owner.operation_id)
+    ours = _with_metadata(ours, uid=there["metadata"]["uid"])
+    for forced in (force, True):
+        try:
+            return await api.server_side_apply(path, ours, force=forced)
+        except KubeError as error:
+            if error.status != 409:
+                raise
+            conflicts = [cause for cause in error.causes if cause.reason == FIELD_CONFLICT]
+            if not conflicts:
+                return None
+            managers = {match[1] if (match := _MANAGER.search(cause.message)) else "?" for cause in conflicts}
+            if managers != {FIELD_MANAGER}:
+                raise _conflict(manifest, managers, [cause.field for cause in conflicts], error) from None
+    return None
 
 
 def _conflict(manifest: Object, managers: set[str], fields: list[str], error: KubeError) -> KubeError:
@@ -121,7 +135,7 @@ async def _find(api: ObjectApi, path: str) -> Object | None:
         raise
 
 
-def _versioned(manifest: Object, **precondition: str) -> Object:
+def _with_metadata(manifest: Object, **precondition: str) -> Object:
     return {**manifest, "metadata": {**manifest["metadata"], **precondition}}
 
 

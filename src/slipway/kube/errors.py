@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,10 @@ _SHORTEST_SECRET = 4  # a shorter one would blank out half of any text
 # An API server that has just started knows no roles yet, and refuses even the administrator whom kubeadm made.
 _NO_ROLES_YET = 'User "kubernetes-admin" cannot '
 
+# What server-side apply says of a manifest that does not fit the schema, with status 500.
+NOT_THE_SCHEMA = "failed to create typed patch object"
+QUOTA = "exceeded quota:"
+DENIED = re.compile(r"admission webhook .* denied the request|ValidatingAdmissionPolicy .* denied request")
 BUDGET = "DisruptionBudget"
 TERMINATING = "NamespaceTerminating"
 
@@ -81,8 +86,8 @@ def refused(asked: str, status: int, body: bytes, secrets: Iterable[str] = ()) -
         causes=tuple(
             Cause(short(cause.reason), _ends(cause.message, hidden), short(cause.field)) for cause in causes[:10]
         ),
-        temporary=status == 429 or status >= 500 or (status == 403 and _NO_ROLES_YET in said.message),
-        cure=_cure(status, said.reason),
+        temporary=_is_temporary(status, said.message),
+        cure=_cure(status, said.reason, said.message),
     )
 
 
@@ -157,7 +162,24 @@ def _status(body: bytes) -> _Status:
         return _Status()
 
 
-def _cure(status: int, reason: str) -> str | None:
+def _is_temporary(status: int, message: str) -> bool:
+    if status == 403:
+        return _NO_ROLES_YET in message
+    return (status == 429 or status >= 500) and NOT_THE_SCHEMA not in message
+
+
+def is_quota(error: KubeError) -> bool:
+    """A namespace is full: nothing is wrong with what was asked."""
+    return error.status == 403 and QUOTA in error.detail
+
+
+def _cure(status: int, reason: str, message: str) -> str | None:
+    if NOT_THE_SCHEMA in message:
+        return "correct the field that is named."
+    if status == 403 and QUOTA in message:
+        return "free some of the quota that is named, or have it raised."
+    if status in (400, 403) and DENIED.search(message):
+        return "correct what the admission webhook or policy names."
     if status == 409:
         return (
             "remove the one that is there, or give another name."

@@ -121,12 +121,13 @@ def _check_members(situation: Situation, info: InstantiatedVnfInfo) -> None:
     flavour = situation.flavour
     counts = flavour.counts(info.scale_levels, flavour.level_of(info))
     there = Counter(vnfc.vdu_id for vnfc in info.vnfc_resource_info if vnfc.slot is not None)
+    pods = {vnfc.vdu_id for vnfc in info.vnfc_resource_info if vnfc.slot is None}
     if missing := [name for name in there if name not in flavour.vdus]:
         raise _unfit(
             situation, f"no VDU {missing[0]!r}, of which the VNF has machines; it has: {', '.join(flavour.vdus)}"
         )
     for name, vdu in flavour.vdus.items():
-        count = 0 if vdu.container else counts[name]
+        count = 0 if vdu.container or name in pods else counts[name]
         if count != there[name]:
             raise _unfit(
                 situation,

@@ -15,6 +15,7 @@ from slipway.lcm.operations import OPERATIONS, change_in
 from slipway.lcm.planning import plan_hooks_only, plan_on_vim
 from slipway.lcm.record import inventory, reconciled, recorded_machine, recorded_port
 from slipway.lcm.situations import instance_after, stored_situation
+from slipway.lcm.targets import info_of
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.action import VimConnection
 from slipway.model.errors import Conflict, VimError, VimFault
@@ -31,8 +32,9 @@ from slipway.onboarding.package_files import PackageFiles
 from slipway.store import instances
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
+from slipway.vim.contract import ReportsDrift
 from slipway.vim.drivers import Drivers
-from slipway.vim_registry.choice import resolve_connection
+from slipway.vim_registry.choice import resolve_connection, vim_of_instance
 
 FIND_SECONDS = 120.0  # that a VIM may take to say what it has, before an operation is planned
 
@@ -106,6 +108,16 @@ class LcmOperationHandler:
         found = reconciled(reported, vnf.instantiated_vnf_info)
         files = await self._loaded(situation, vim) if files is None else files
         return plan_on_vim(situation, found, driver, self._management, files, grant_follows=grant_follows)
+
+    async def drift(self, instance_id: str) -> tuple[str, ...] | None:
+        """What others have done to what the instance has on its VIM; None where its driver can't tell."""
+        instance = await self._database.read(instances.get, instance_id)
+        vim, info = vim_of_instance(instance), info_of(instance.vnf)
+        connection = await self._connection(instance_id, vim, OperationType.HEAL)
+        driver = self._drivers.for_type(connection.vim_type)
+        if not isinstance(driver, ReportsDrift):
+            return None
+        return await driver.drift(connection, instance_id, inventory(info))
 
     async def _loaded(self, situation: Situation, vim: VimConnectionInfo | None) -> LoadedFiles:
         """The files of packages that the driver looks at when it plans, so that planning itself reads nothing."""

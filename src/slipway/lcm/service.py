@@ -96,6 +96,9 @@ class Lcm:
         await self._database.read(refuse_taken_names, self._management, situation)
         return (await self._handler.plan_for(situation, vim, grant_follows=self.asks_nfvo)).checked()
 
+    async def drift(self, instance_id: str) -> tuple[str, ...] | None:
+        return await self._handler.drift(instance_id)
+
     @property
     def asks_nfvo(self) -> bool:
         """Whether an operation needs a grant, which a preview does not ask for."""

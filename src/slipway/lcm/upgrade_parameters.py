@@ -26,7 +26,9 @@ NEW_SCRIPT, OLD_SCRIPT = "lcm-operation-coordinate-new-vnf", "lcm-operation-coor
 NEW_VNFC, OLD_VNFC = "new_vnfc_param", "old_vnfc_param"
 SCRIPT_FOR = {NEW_VNFC: NEW_SCRIPT, OLD_VNFC: OLD_SCRIPT}
 CLASSES = (f"{NEW_SCRIPT}-class", f"{OLD_SCRIPT}-class")
-OF_THIS_REQUEST = frozenset({UPGRADE_TYPE, VDU_PARAMS, NEW_SCRIPT, OLD_SCRIPT, *CLASSES})  # not kept for later ones
+FORCE_CONFLICTS = "force_conflicts"  # for VIMs of objects: fields that others have set are set all the same
+# Not kept for later ones.
+OF_THIS_REQUEST = frozenset({UPGRADE_TYPE, VDU_PARAMS, NEW_SCRIPT, OLD_SCRIPT, FORCE_CONFLICTS, *CLASSES})
 NEEDED = ("cp_name", "username", "password")  # of what a script is told about a VNFC
 FURTHER = ("endpoint", "authentication", "authentication_type")
 

@@ -140,6 +140,7 @@ class FoundObject(MachineStruct, frozen=True, kw_only=True):
     namespace: str | None = None
     api_version: str | None = None
     digest: str | None = None
+    fields: str | None = None  # a digest of which fields Slipway set there and nobody else has set since
     ready: bool = True
 
 

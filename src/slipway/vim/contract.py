@@ -62,6 +62,15 @@ class InspectsVim(Protocol):
 
 
 @runtime_checkable
+class ReportsDrift(Protocol):
+    """Optional. A driver whose VIM tells what others have done to what it holds."""
+
+    async def drift(self, connection: VimConnection, instance_id: str, inventory: Found) -> tuple[str, ...]:
+        """What is not as the record has it, in sentences; nothing is changed. VimError as for `find`."""
+        ...
+
+
+@runtime_checkable
 class PreparesVim(Protocol):
     """Optional. A driver that has something to make when a VIM of its type is registered or changed."""
 

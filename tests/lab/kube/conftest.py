@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -17,11 +18,17 @@ from tests.lab.kube.fake_kubelet import FakeNode, fake_node
 
 
 @pytest.fixture(scope="session")
-def kubeconfig(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[str]:
-    """Of an administrator, as kubeadm writes it."""
+def control_plane(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Path]:
+    """The directory of one that runs."""
     base = tmp_path_factory.getbasetemp()
     with shared_control_plane((base if worker_id == "master" else base.parent) / "control-plane") as path:
-        yield path.read_text()
+        yield path.parent
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(control_plane: Path) -> str:
+    """Of an administrator, as kubeadm writes it."""
+    return (control_plane / "kubeconfig").read_text()
 
 
 @pytest.fixture

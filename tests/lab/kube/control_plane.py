@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,17 @@ def shared_control_plane(place: Path) -> Iterator[Path]:
         with _locked(place), _counted(place, -1) as users:
             if users == 0:
                 subprocess.run([LAB / "control-plane", "down", "--purge"], env=environment, check=True)
+
+
+@contextmanager
+def without_api_server(place: Path) -> Iterator[None]:
+    """Killed, as by a power cut; at the end it is back."""
+    os.kill(int((place / "kube-apiserver.pid").read_text()), signal.SIGKILL)
+    try:
+        yield
+    finally:
+        environment = {**os.environ, "LAB_DIR": str(place), "LAB_PROGRAMS": _programs()}
+        subprocess.run([LAB / "control-plane", "up"], env=environment, check=True, capture_output=True)
 
 
 def _programs() -> str:

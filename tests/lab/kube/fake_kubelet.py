@@ -1,4 +1,7 @@
-"""A node without a machine: it says that it is Ready, that its pods run (those of Jobs to a good end), and that deleted ones have ended."""
+"""A node without a machine: it says that it is Ready, that its pods run, and that deleted ones have ended.
+
+Those of Jobs run to a good end.
+"""
 
 from __future__ import annotations
 

@@ -55,11 +55,22 @@ class CnfLab(SlipwayLab):
         """VNFCs of the record, by VDU."""
         return Counter(str(one["vduId"]) for one in self.machines().values())
 
+    def drift(self) -> list[str]:
+        found = self.http.get(f"/slipway/v1/vnf_instances/{self.vnf}/drift", timeout=60).json()
+        return list(found["problems"])
+
     def get(self, path: str) -> Object:
         """In the namespace of the CNF: "apps/v1/deployments/web"."""
+        return self.run_on_cluster(lambda api: api.get(self._place(path)))
+
+    def change_as_somebody(self, path: str, patch: Object) -> None:
+        query, kind = {"fieldManager": "somebody"}, "application/merge-patch+json"
+        self.run_on_cluster(lambda api: api._json("PATCH", self._place(path), query, patch, kind))
+
+    def _place(self, path: str) -> str:
         group, version, plural, name = path.split("/") if path.count("/") == 3 else ("", *path.split("/"))
         root = f"/apis/{group}/{version}" if group else f"/api/{version}"
-        return self.run_on_cluster(lambda api: api.get(f"{root}/namespaces/{self.namespace}/{plural}/{name}"))
+        return f"{root}/namespaces/{self.namespace}/{plural}/{name}"
 
     def left(self) -> list[str]:
         """Everything with the label of the VNF, of every kind, and all pods of its namespace."""

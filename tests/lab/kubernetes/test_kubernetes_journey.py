@@ -63,6 +63,14 @@ def test_a_pod_is_healed_and_the_others_stay(cnf: CnfLab) -> None:
 
 
 @needs_cnf
+def test_what_others_change_is_shown_and_left(cnf: CnfLab) -> None:
+    assert cnf.drift() == []
+    cnf.change_as_somebody("v1/configmaps/web", {"data": {"greeting": "hey"}})
+    assert cnf.drift() == ["ConfigMap journey/web was changed by somebody: it is not as Slipway applied it."]
+    assert cnf.get("v1/configmaps/web")["data"] == {"greeting": "hey"}
+
+
+@needs_cnf
 def test_another_package_rolls_the_pods_and_removes_what_it_lacks(cnf: CnfLab) -> None:
     new = cnf.variant(
         1,
@@ -73,7 +81,11 @@ def test_another_package_rolls_the_pods_and_removes_what_it_lacks(cnf: CnfLab) -
         (PAGES, "name: front", "name: entrance"),
     )
     before = cnf.machines()
-    cnf.run("change_vnfpkg", {"vnfdId": new, "additionalParams": ROLLING})
+    refused = cnf.run("change_vnfpkg", {"vnfdId": new, "additionalParams": ROLLING}, "FAILED_TEMP")
+    assert "ConfigMap journey/web is not changed: .data.greeting was set by somebody" in refused["error"]["detail"]
+    cnf.decide(refused["id"], "rollback", "ROLLED_BACK")
+    assert cnf.get("v1/configmaps/web")["data"] == {"greeting": "hey"}
+    cnf.run("change_vnfpkg", {"vnfdId": new, "additionalParams": {**ROLLING, "force_conflicts": True}})
     after = cnf.machines()
     assert cnf.pods() == {"web": 3, "store": 1, "agent": 1}
     stayed = {before[name]["vduId"] for name, one in after.items() if before.get(name, {}).get("id") == one["id"]}

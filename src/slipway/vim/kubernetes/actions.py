@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from msgspec.structs import replace
+
 from slipway.kube.api import Api
 from slipway.kube.deletion import Doomed, delete, wait_gone
 from slipway.kube.drain import gather_or_cancel
 from slipway.kube.errors import KubeError
-from slipway.kube.interface import Object, ObjectRef
+from slipway.kube.interface import Object, ObjectRef, Propagation
 from slipway.kube.ownership import Owner
 from slipway.kube.readiness import Rule
 from slipway.kube.wait_ready import wait_ready
@@ -35,11 +37,11 @@ from slipway.vim.kubernetes.arguments import (
     WaitReady,
 )
 from slipway.vim.kubernetes.inventory import labelled, labelled_of
-from slipway.vim.kubernetes.object_plan import VDU, FileObjects, ObjectPlan
-from slipway.vim.kubernetes.object_steps import PREREQUISITE, READY_TIMEOUT, REMOVE_TIMEOUT
+from slipway.vim.kubernetes.object_plan import CONTENT, OBJECT, PREREQUISITE, VDU, FileObjects, ObjectPlan
+from slipway.vim.kubernetes.object_steps import READY_TIMEOUT, REMOVE_TIMEOUT
 from slipway.vim.kubernetes.session import Session, vim_errors
 from slipway.vim.kubernetes.vnfcs import list_vnfcs, wait_for_vnfcs
-from slipway.vim.kubernetes.waves import DEFINITION
+from slipway.vim.kubernetes.waves import DEFINITION, Wave, wave_of
 
 APPLY_TIMEOUT = 600.0  # seconds: a webhook that is to be asked may only just be starting
 ESTABLISHED_TIMEOUT = 120.0  # for definitions
@@ -70,7 +72,7 @@ class ObjectActions:
     async def _apply(self, args: Apply, ctx: StepContext) -> Outcome:
         async with self._session(ctx) as session:
             known = {one.id for one in args.former}
-            objects = await _applied(session, args.files, args.namespace, present=known)
+            objects = await _applied(session, args.files, args.namespace, present=known, force=args.force)
             definitions = [one.ref for one in map(Placed.found, objects) if _group_kind(one) == DEFINITION]
             await _until_ready(session, definitions, (), ESTABLISHED_TIMEOUT)
             return Outcome(objects=tuple(objects))
@@ -83,8 +85,10 @@ class ObjectActions:
             await _remove(session, await _placed(session, made, args.namespace), 0)
             vdus = [Placed.planned(one) for one in args.former if one.vdu]
             await _let_new_pods_leave_first(session, vdus, args)
-            objects = await _applied(session, args.before, args.namespace, present=former, force=True)
-            refs = [await session.ref(one, args.namespace) for one in args.former]
+            changed = await _changed_since(session, args)
+            objects = await _applied(session, changed, args.namespace, present=former, force=True)
+            refs = [await session.ref(one, args.namespace) for file in changed for one in file.objects]
+            refs += [await session.ref(one, args.namespace) for one in vdus]
             found = await _until_ready(session, refs, await session.rules(args.rules), READY_TIMEOUT)
             pods = await _vnfcs(session, found, vdus)
             known = {id_ for vdu in vdus for id_ in args.pods.get(vdu.vdu or "", ())}
@@ -142,7 +146,7 @@ class ObjectActions:
         async with self._session(ctx) as session:
             left = await _everything_labelled(session, args.namespaces)
             doomed = [Doomed(_ref(one), one["metadata"]["uid"]) for one in left]
-            await gather_or_cancel(delete(session.api, one, propagation="Foreground") for one in doomed)
+            await gather_or_cancel(delete(session.api, one, propagation=_propagation(one.ref)) for one in doomed)
             await _until_gone(session, doomed, REMOVE_TIMEOUT)
             return Outcome()
 
@@ -173,7 +177,7 @@ async def _applied(
 
 
 async def _remove(session: Session, objects: Sequence[Placed], grace: int | None, *, pods: Sequence[str] = ()) -> None:
-    """Those that are the instance's. Foreground: what belongs to them goes first, so none of it is left at the end."""
+    """Those that are the instance's, and are then waited for."""
     kinds = {(one.api_version, one.kind, one.namespace) for one in objects}
     names = {one.ref for one in objects}
     ours = [one for one in await labelled(session.api, session.owner.instance_id, kinds) if _ref(one) in names]
@@ -183,7 +187,7 @@ async def _remove(session: Session, objects: Sequence[Placed], grace: int | None
     vnfcs = [one for one in await list_vnfcs(session.api, roots) if one.type == "Pod"] if grace is not None else []
     doomed = [Doomed(_ref(one), one["metadata"]["uid"]) for one in ours]
     await gather_or_cancel(
-        delete(session.api, one, grace=grace if one.ref.kind == "Pod" else None, propagation="Foreground")
+        delete(session.api, one, grace=grace if one.ref.kind == "Pod" else None, propagation=_propagation(one.ref))
         for one in doomed
     )
     places = {root["metadata"]["annotations"][VDU]: root["metadata"]["namespace"] for root in roots}
@@ -255,6 +259,19 @@ async def _everything_labelled(session: Session, namespaces: Sequence[str]) -> l
     return list(by_uid.values())
 
 
+async def _changed_since(session: Session, args: Apply) -> tuple[FileObjects, ...]:
+    """Of what was there before, what is not as it was applied then: the rest is left to whoever changed it."""
+    placed = await _placed(session, [Placed.planned(one) for one in args.former], args.namespace)
+    kinds = {(one.api_version, one.kind, one.namespace) for one in placed}
+    ours = await labelled(session.api, session.owner.instance_id, kinds)
+    notes = [one["metadata"].get("annotations") or {} for one in ours]
+    applied = {one.get(OBJECT): one.get(CONTENT) for one in notes}
+    return tuple(
+        replace(file, objects=tuple(one for one in file.objects if applied.get(one.id) != one.digest))
+        for file in args.before
+    )
+
+
 async def _let_new_pods_leave_first(session: Session, vdus: Sequence[Placed], args: Apply) -> None:
     """When a scale-out is taken back, the pods that it brought leave, and not whichever the controller likes."""
     roots = await _roots(session, vdus, args.namespace)
@@ -285,8 +302,6 @@ async def _roots(session: Session, vdus: Sequence[Placed], override: str | None)
 
 async def _placed(session: Session, objects: Sequence[Placed], override: str | None) -> list[Placed]:
     """With their namespaces; without those whose kind nobody serves (any more)."""
-    from msgspec.structs import replace
-
     placed = []
     for one in objects:
         try:
@@ -336,6 +351,15 @@ async def _vnfcs(
         raise
     except StepError as error:
         raise VimError(error.detail, VimFault.PERMANENT) from None
+
+
+def _propagation(ref: ObjectRef) -> Propagation:
+    """Workloads stay until their pods are gone, so that none is left when they are.
+
+    Not so custom resources: the garbage collector learns of a new kind within half a minute only, and what belongs to
+    them is for their controllers to remove.
+    """
+    return "Foreground" if wave_of(ref.api_version, ref.kind) is Wave.WORKLOADS else "Background"
 
 
 def _ref(one: Object) -> ObjectRef:

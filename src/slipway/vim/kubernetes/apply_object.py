@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
-from slipway.kube.apply import ForeignObject, apply
+from msgspec.structs import replace
+
+from slipway.kube.apply import FIELD_CONFLICT, ForeignObject, apply
 from slipway.kube.deletion import Doomed, delete, wait_gone
 from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object, ObjectRef
 from slipway.kube.ownership import owner_of
 from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import FoundObject
-from slipway.vim.kubernetes.object_plan import ObjectPlan, rendered
-from slipway.vim.kubernetes.object_steps import PREREQUISITE
+from slipway.vim.kubernetes.cnf_parameters import FORCE
+from slipway.vim.kubernetes.drift import own_fields
+from slipway.vim.kubernetes.object_plan import PREREQUISITE, ObjectPlan, rendered
 from slipway.vim.kubernetes.session import Session
 from slipway.vim.kubernetes.waves import DEFINITION
 from slipway.waiting import Backoff
@@ -55,8 +58,16 @@ async def _apply_once(
     if (ref.api_version.rpartition("/")[0], ref.kind) == DEFINITION and await _is_served_already(session, ref, content):
         return _found(plan, ref, PREREQUISITE + plan.id)
     try:
-        await apply(session.api, body, session.owner, expect="present" if present else "absent", force=force)
+        expect: Literal["absent", "present"] = "present" if present else "absent"
+        applied = await apply(session.api, body, session.owner, expect=expect, force=force)
     except KubeError as error:
+        if error.cause(FIELD_CONFLICT):
+            raise VimError(
+                error.detail.partition(" Cure: ")[0],
+                VimFault.PERMANENT,
+                cure="if it is for somebody else to set (replicas of an autoscaled Deployment), leave it out of the "
+                f"manifest; to set it all the same, roll back and ask again with additionalParams {FORCE}=true.",
+            ) from None
         if not _is_immutable(error):
             raise
         if plan.kind in HOLDING_DATA:
@@ -68,8 +79,8 @@ async def _apply_once(
         session.ctx.progress(f"{plan} can't be changed, and is made anew")
         await delete(session.api, Doomed(ref), propagation="Foreground")
         await wait_gone(session.api, [Doomed(ref)], REPLACED_TIMEOUT, session.ctx.progress)
-        await apply(session.api, body, session.owner)
-    return _found(plan, ref, plan.id)
+        applied = await apply(session.api, body, session.owner)
+    return replace(_found(plan, ref, plan.id), fields=own_fields(applied.object))
 
 
 async def _is_served_already(session: Session, ref: ObjectRef, content: Object) -> bool:

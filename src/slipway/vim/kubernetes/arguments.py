@@ -54,6 +54,7 @@ class Apply(PlanStruct, frozen=True, kw_only=True):
     before: tuple[FileObjects, ...] = ()
     rules: tuple[FileObjects, ...] = ()  # files with readiness rules of `before`, for the way back
     namespace: str | None = None
+    force: bool = False  # also fields that others have set
     pods: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
     @property

@@ -2,6 +2,7 @@
 
 lcm-kubernetes-def-files: [Files/kubernetes/web.yaml, ...]     paths in the package; else those that the VNFD names
 namespace: prod                                                for every object that has one
+force_conflicts: true                                          also fields that others have set since, in this request
 vdu_mapping: {VDU1: {kind: Deployment, name: web}}             where an object is not named as its VDU
 """
 
@@ -19,6 +20,7 @@ from slipway.model.target import Change, VnfTarget
 
 FILES, NAMESPACE, MAPPING = "lcm-kubernetes-def-files", "namespace", "vdu_mapping"
 OF_A_CNF = (FILES, NAMESPACE, MAPPING)
+FORCE = "force_conflicts"  # of one request: fields that others have set are set all the same
 MOST_FILES = 200
 REPLICAS_PATH = "spec.replicas"
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -52,6 +54,8 @@ def refuse_parameters(change: Change) -> None:
     if change.after is None:
         return
     after = cnf_parameters(change.after)
+    if not isinstance(change.additional_params.get(FORCE, False), bool):
+        raise BadRequest(f"additionalParams.{FORCE}: it must be true or false.")
     if change.before is not None:
         if cnf_parameters(change.before).namespace != after.namespace:
             raise Unprocessable(

@@ -17,6 +17,7 @@ from slipway.vim import trust
 from slipway.vim.kubernetes.account import account_of
 from slipway.vim.kubernetes.actions import ObjectActions
 from slipway.vim.kubernetes.cnf_parameters import cnf_parameters, refuse_parameters
+from slipway.vim.kubernetes.drift import drift
 from slipway.vim.kubernetes.inventory import find
 from slipway.vim.kubernetes.object_steps import steps_of
 from slipway.vim.kubernetes.oidc import IdTokens
@@ -86,6 +87,11 @@ class KubernetesVimDriver:
         with vim_errors():
             async with self.api(connection) as api:
                 return await find(api, instance_id, inventory)
+
+    async def drift(self, connection: VimConnection, instance_id: str, inventory: Found) -> tuple[str, ...]:
+        with vim_errors():
+            async with self.api(connection) as api:
+                return await drift(api, instance_id, inventory)
 
     def refuse(self, change: Change) -> None:
         if change.after is None:

@@ -10,8 +10,7 @@ from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object, ObjectApi, Objects
 from slipway.kube.ownership import INSTANCE
 from slipway.model.machine import Found, FoundObject
-from slipway.vim.kubernetes.object_plan import CONTENT, OBJECT, VDU
-from slipway.vim.kubernetes.object_steps import PREREQUISITE
+from slipway.vim.kubernetes.object_plan import CONTENT, OBJECT, PREREQUISITE, VDU
 from slipway.vim.kubernetes.vnfcs import list_vnfcs
 
 Kind = tuple[str, str, str | None]  # apiVersion, kind, namespace

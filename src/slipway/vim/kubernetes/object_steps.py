@@ -28,15 +28,14 @@ from slipway.vim.kubernetes.arguments import (
     WaitReady,
     as_args,
 )
-from slipway.vim.kubernetes.cnf_parameters import cnf_parameters
+from slipway.vim.kubernetes.cnf_parameters import FORCE, cnf_parameters
 from slipway.vim.kubernetes.manifests import rules_of
-from slipway.vim.kubernetes.object_plan import FileObjects, PlanStruct
+from slipway.vim.kubernetes.object_plan import PREREQUISITE, FileObjects, PlanStruct
 from slipway.vim.kubernetes.wanted import WantedObject, in_files, wanted_objects
 from slipway.vim.kubernetes.waves import Wave, wave_of
 
 READY_TIMEOUT = 900.0  # seconds until all is ready
 REMOVE_TIMEOUT = 600.0
-PREREQUISITE = "prerequisite/"  # begins the id of a definition that was there already: it is not ours to remove
 # What is in these is lost with them, whatever makes them again.
 FOR_GOOD = frozenset({"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition"})
 BARE_POD = "Pod"
@@ -84,6 +83,7 @@ def _applies(
                 before=in_files(before),
                 rules=rule_files(change.before) if before and change.before else (),
                 namespace=cnf_parameters(after).namespace,
+                force=change.additional_params.get(FORCE) is True,
                 pods=known,
             )
             effects = [

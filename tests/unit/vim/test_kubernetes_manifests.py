@@ -1,0 +1,83 @@
+"""Manifests of a package are checked before anything is done: each error names file, line, object and cure."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import pytest
+
+from slipway.kube.readiness import Rule
+from slipway.model.errors import PackageError
+from slipway.model.target import PackageFile
+from slipway.vim.kubernetes.manifests import Manifest, manifests_of, rules_of
+from tests.unit.vim.kubernetes_targets import PATH, config, together, workload
+
+
+def read(text: str) -> list[Manifest]:
+    return manifests_of(_files(text), [PATH])
+
+
+def _files(text: str) -> dict[str, PackageFile]:
+    return {PATH: PackageFile(content=text.encode(), digest=sha256(text.encode()).hexdigest())}
+
+
+def test_several_documents_are_objects_in_their_order_and_empty_ones_are_none() -> None:
+    found = read(together("# nothing\n", config("a"), "\n", workload(name="b")))
+    assert [str(one) for one in found] == ["ConfigMap a", "Deployment b"]
+    assert [one.at for one in found] == [0, 1]
+
+
+def test_a_list_is_what_it_holds() -> None:
+    items = "\n".join(f"- {{apiVersion: v1, kind: Secret, metadata: {{name: {name}}}}}" for name in "ab")
+    assert [str(one) for one in read(f"apiVersion: v1\nkind: List\nitems:\n{items}\n")] == ["Secret a", "Secret b"]
+
+
+def test_numbers_are_read_as_kubernetes_does() -> None:
+    (found,) = read("apiVersion: v1\nkind: X\nmetadata: {name: a}\nspec: {mode: 0644, on: yes, port: 80}\n")
+    assert found.content["spec"] == {"mode": 420, "on": True, "port": 80}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("apiVersion: v1\nkind: {", "cnf.yaml:3: Not valid YAML"),
+        ("- a\n- b\n", "root is not a mapping"),
+        ("kind: Pod\nmetadata: {name: a}\n", "cnf.yaml:1: A document has no apiVersion"),
+        ("apiVersion: v1\nmetadata: {name: a}\n", "A document has no kind"),
+        ("apiVersion: v1\nkind: Pod\n", "Pod has no metadata"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {}\n", "Pod has no metadata.name"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: 7}\n", "no metadata.name, or one that is no text"),
+        ("apiVersion: v1\nkind: Pod\nmetadata:\n  generateName: a-\n", "cnf.yaml:4: Pod has a generateName"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {b: 1}}\n", "metadata.labels must be texts"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {slipway.io/vdu: b}}\n", "which Slipway sets"),
+        ("apiVersion: v1\nkind: List\nitems: {}\n", "items of a List must be a list"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(text: str, said: str) -> None:
+    with pytest.raises(PackageError) as raised:
+        read(text)
+    assert said in raised.value.detail
+    assert "Cure: " in raised.value.detail
+
+
+def test_readiness_rules_are_a_document_and_no_object() -> None:
+    rules = """
+apiVersion: slipway.io/v1
+kind: ReadinessRules
+rules:
+- apiVersion: example.com/v1
+  kind: Database
+  ready:
+  - condition: {type: Synced}
+"""
+    text = together(config(), rules)
+    assert len(read(text)) == 1
+    (rule,) = rules_of(_files(text), [PATH])
+    assert isinstance(rule, Rule)
+    assert rule.kind == "Database"
+
+
+def test_a_rule_that_says_nothing_is_named() -> None:
+    text = "apiVersion: slipway.io/v1\nkind: ReadinessRules\nrules:\n- {apiVersion: example.com/v1, kind: Database}\n"
+    with pytest.raises(PackageError, match=r"rule 1 \(Database\)"):
+        read(text)
