@@ -31,23 +31,24 @@ def write_history(data_dir: Path) -> None:
 def _write(connection: Connection) -> None:
     ids = [str(uuid.uuid4()) for _ in range(INSTANCES)]
     for number, instance_id in enumerate(ids):
-        instances.insert(connection, _instance(instance_id, BEGAN + timedelta(minutes=number)))
+        instances.insert(connection, _instance(instance_id, f"c{number:04}", BEGAN + timedelta(minutes=number)))
     for start in range(0, OPERATIONS, 1000):
         numbers = range(start, start + 1000)
         rows = [_row(ids[number % INSTANCES], BEGAN + timedelta(minutes=number)) for number in numbers]
         connection.execute(insert(operations), rows)
 
 
-def _instance(instance_id: str, moment: datetime) -> Instance:
+def _instance(instance_id: str, name: str, moment: datetime) -> Instance:
+    """As large as the new ones that it is compared with: as long a name, and as many links."""
     vnf = VnfInstance(
         id=instance_id,
-        vnf_instance_name=f"cluster-{instance_id[:8]}",
+        vnf_instance_name=name,
         vnfd_id="6b1a5d0e-0000-4f0a-9d57-1f5c2c7d8e10",
         vnf_provider="Slipway",
         vnf_product_name="Sample cluster",
         vnf_software_version="1.0",
         vnfd_version="1.0",
-        instantiation_state=InstantiationState.NOT_INSTANTIATED,  # with as many links as new ones have
+        instantiation_state=InstantiationState.NOT_INSTANTIATED,
     )
     return Instance(vnf=vnf, created_at=moment)
 

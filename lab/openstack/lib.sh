@@ -16,6 +16,7 @@ LAB_PYTHON=${LAB_PYTHON:-python3}
 LAB_SUITE=${LAB_SUITE:-bookworm}           # Debian release of the servers
 LAB_GUEST_EXTRA=${LAB_GUEST_EXTRA:-}       # more Debian packages in them, with commas
 LAB_NAT=${LAB_NAT:-1}                      # servers reach what this machine reaches
+LAB_APPLICATION_TRUSTS=${LAB_APPLICATION_TRUSTS:-false}  # whether Heat makes stacks for application credentials
 
 mkdir -p "$LAB_DIR"
 LAB_DIR=$(cd "$LAB_DIR" && pwd)
@@ -223,7 +224,7 @@ render() { # conf/* -> ETC
     printf 'log.console = true\nlog.console.level = warning\nvm_memory_high_watermark.absolute = 512MB\ndisk_free_limit.absolute = 50MB\n' > "$ETC/rabbitmq.conf"
     export KEYSTONE_PORT GLANCE_PORT PLACEMENT_PORT NOVA_PORT NEUTRON_PORT CINDER_PORT
     export RUN HOSTS HEAT_PORT HEAT_CFN_PORT VENV BASE STATE LIBEXEC SOCKET
-    export PASSWORD=$LAB_PASSWORD HEAT_WORKERS=$LAB_HEAT_WORKERS
+    export PASSWORD=$LAB_PASSWORD HEAT_WORKERS=$LAB_HEAT_WORKERS APPLICATION_TRUSTS=$LAB_APPLICATION_TRUSTS
     export RABBIT=rabbit://guest:guest@127.0.0.1:$RABBIT_PORT/
     export DATABASE=mysql+pymysql://root@localhost
     export HEAT_KEY=0123456789abcdef0123456789abcdef

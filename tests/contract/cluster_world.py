@@ -57,6 +57,9 @@ class WorldContext:
     async def decrypt_secrets(self, document: Any) -> Any:
         return document
 
+    def arguments(self, step_id: str) -> dict[str, Any]:
+        raise StepError(f"No step {step_id}: here is no plan.")
+
     def outcome(self, step_id: str) -> Outcome | None:
         return None
 

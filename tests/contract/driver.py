@@ -33,7 +33,7 @@ class DriverContract(ChangesContract):
 
     async def test_when_all_is_as_wanted_there_is_nothing_to_do(self, life: Life) -> None:
         await life.run(OperationType.INSTANTIATE, INSTANTIATE)
-        found = await life.standing()
+        found = await life.reconciled()
         change = life.change(OperationType.HEAL, HealRequest())
         still = dataclasses.replace(change, after=change.before, renewal=Renewal())
         assert life.driver.steps(still, found).steps == ()
@@ -166,7 +166,7 @@ class DriverContract(ChangesContract):
         healed = heal(*life.vnfcs())
         change = life.change(OperationType.HEAL, healed)
         names = [one.name for one in (change.after.members if change.after else ()) if one.vdu == "work"]
-        found = await life.standing()
+        found = await life.reconciled()
         at_once = life.driver.steps(change, found).checked()
         for batches in (tuple((name,) for name in names), tuple((name,) for name in reversed(names))):
             plan = life.driver.steps(dataclasses.replace(change, batches=batches), found).checked()
@@ -183,7 +183,7 @@ class DriverContract(ChangesContract):
         change = life.change(OperationType.HEAL, healed)
         members = change.after.members if change.after else ()
         batches = tuple((one.name,) for one in members if one.vdu == "work")
-        found = await life.standing()
+        found = await life.reconciled()
         context = life.context()
         await run_plan(life.driver, life.driver.steps(dataclasses.replace(change, batches=batches), found), context)
         life.settle(OperationType.HEAL, healed, context)

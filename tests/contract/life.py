@@ -135,7 +135,7 @@ class Life:
         """What the VIM itself says."""
         return await self.driver.find(self.connection, self.instance_id, self.recorded)
 
-    async def standing(self) -> Found:
+    async def reconciled(self) -> Found:
         """What a planner is told: corrected by the record."""
         return reconciled(await self.found(), self.instance.vnf.instantiated_vnf_info)
 
@@ -148,7 +148,7 @@ class Life:
         OPERATIONS[kind].check(situation, request)
         self.driver.refuse(self.change(kind, request))
         return plan_on_vim(
-            situation, await self.standing(), self.driver, MANAGEMENT, self.files(kind, request)
+            situation, await self.reconciled(), self.driver, MANAGEMENT, self.files(kind, request)
         ).checked()
 
     def context(self) -> Context:

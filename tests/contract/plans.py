@@ -25,6 +25,7 @@ class Context:
     vim: VimConnection
     instance_id: str
     operation_id: str = "operation-1"
+    planned: dict[str, dict[str, Any]] = field(default_factory=dict)  # arguments of steps
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     files: LoadedFiles = field(default_factory=dict)
     told: list[str] = field(default_factory=list)  # of progress
@@ -50,6 +51,9 @@ class Context:
 
     async def decrypt_secrets(self, document: Any) -> Any:
         return document
+
+    def arguments(self, step_id: str) -> dict[str, Any]:
+        return self.planned[step_id]
 
     def outcome(self, step_id: str) -> Outcome | None:
         return self.outcomes.get(step_id)
@@ -89,6 +93,7 @@ async def run_plan(
     chance: Random | None = None,
 ) -> list[Step]:
     """Run the plan, or its first `stop_after` steps, each step once or twice. Answers the steps that ran."""
+    ctx.planned = {step.id: msgspec.json.decode(msgspec.json.encode(step.args)) for step in plan.steps}
     steps = in_order(plan, chance)[:stop_after]
     for step in steps:
         action, args = hand(driver, step)

@@ -62,3 +62,26 @@ async def test_it_is_used_and_shown_and_left_alone(world: World, version: str) -
         assert on == {"net-9"}
         assert after["extManagedVirtualLinkInfo"] == there["extManagedVirtualLinkInfo"]
     await world.run(instance_id, "terminate", {"terminationType": "FORCEFUL"})
+
+
+@pytest.mark.parametrize("version", [V1, LCM])
+@pytest.mark.parametrize("attribute", ["vnfVirtualLinkDescId", "resourceId", "vimConnectionId", "resourceProviderId"])
+async def test_control_characters_in_a_name_are_refused_with_its_place(
+    world: World, version: str, attribute: str
+) -> None:
+    await world.add_vim()
+    instance_id = await world.create((await world.onboard())["vnfdId"])
+    body = {"flavourId": "simple", "extManagedVirtualLinks": [{**MANAGED, attribute: "net\x019"}]}
+    refused = await world.call("POST", f"{version}/vnf_instances/{instance_id}/instantiate", 400, json=body)
+    assert f"extManagedVirtualLinks[0].{attribute}" in refused.json()["detail"]
+
+
+async def test_control_characters_in_a_subnet_of_version_1_are_refused_with_its_place(world: World) -> None:
+    await world.add_vim()
+    instance_id = await world.create((await world.onboard())["vnfdId"])
+    address = {"type": "IPV4", "numDynamicAddresses": 1, "subnetId": "net\x019"}
+    data = {"layerProtocol": "IP_OVER_ETHERNET", "ipOverEthernet": {"ipAddresses": [address]}}
+    cps = [{"cpdId": "masterNode_CP1", "cpConfig": [{"cpProtocolData": [data]}]}]
+    body = {"flavourId": "simple", "extVirtualLinks": [{"id": "net", "resourceId": "net-9", "extCps": cps}]}
+    refused = await world.call("POST", f"{V1}/vnf_instances/{instance_id}/instantiate", 400, json=body)
+    assert "ipAddresses[0].subnetId" in refused.json()["detail"]

@@ -46,7 +46,6 @@ def links(version: str) -> list[tuple[dict[str, Any], str]]:
     config = CONFIG
     one = {"type": "IPV4", "numDynamicAddresses": 1}
     return [
-        (link(version, {"linkPortId": "p"}, extLinkPorts=[PORT]), f"{config}.{{}}.linkPortId"),
         (link(version, asked(one | {"numDynamicAddresses": 2})), f"{config}.{{}}.numDynamicAddresses"),
         (link(version, asked(*FIXED, one)), f"{config}.{{}}.numDynamicAddresses"),
         (link(version, asked(one | {"numDynamicAddresses": 17, "subnetId": "s"})), f"{config}.{{}}.ipAddresses"),
@@ -87,6 +86,24 @@ async def test_what_does_nothing_is_refused_by_name(world: World, version: str) 
         assert refused.json()["detail"].startswith(f"{path}: "), (path, refused.json()["detail"])
     operations = (await world.call("GET", f"{LCM}/vnf_lcm_op_occs", 200)).json()
     assert [one["operation"] for one in operations] == ["INSTANTIATE"]
+
+
+@pytest.mark.parametrize("version", [V1, LCM])
+async def test_a_port_that_exists_is_refused_where_the_vim_makes_ports(world: World, version: str) -> None:
+    status = 400 if version == V1 else 422
+    standing = await world.instantiated()
+    new = await world.create((await world.show(standing))["vnfdId"])
+    body = link(version, {"linkPortId": "p"}, extLinkPorts=[PORT])
+    for instance_id, action, needed in (
+        (new, "instantiate", {"flavourId": "simple"}),
+        (standing, "change_ext_conn", {}),
+    ):
+        where = f"{version}/vnf_instances/{instance_id}/{action}"
+        refused = await world.call("POST", where, status, json=needed | body)
+        assert refused.json()["detail"] == (
+            "extVirtualLinks: linkPortId p of the connection point workerNode_CP1: a simulated VIM makes ports, and "
+            "uses none that exists; leave it out."
+        )
 
 
 @pytest.mark.parametrize("version", [V1, LCM])

@@ -22,23 +22,23 @@ VIMS = "/slipway/v1/vims"
 _ID_MARK = "\x00"  # JSON text never holds it: it stands for the id
 
 
-class LinkFields(msgspec.Struct, rename="camel"):
+class LinkFields(msgspec.Struct, rename="camel", gc=False):
     """What links depend on. All else in a document is passed over."""
 
     id: str
 
 
-class _InstanceLinkFields(LinkFields, rename="camel"):
+class _InstanceLinkFields(LinkFields, rename="camel", gc=False):
     instantiation_state: InstantiationState
 
 
-class _OperationLinkFields(LinkFields, rename="camel"):
+class _OperationLinkFields(LinkFields, rename="camel", gc=False):
     operation_state: State
     vnf_instance_id: str
     grant_id: str | None = None
 
 
-class _PackageLinkFields(LinkFields, rename="camel"):
+class _PackageLinkFields(LinkFields, rename="camel", gc=False):
     onboarding_state: OnboardingState
     vnfd_id: str | None = None
 

@@ -21,6 +21,7 @@ from slipway.model.secrets import find_references, replace_references
 
 CRI_SOCKET = "unix:///run/containerd/containerd.sock"
 TOKEN_LIFETIME = "2h0m0s"  # noqa: S105 - how long, not what
+ETCD_START_TIME = "5m0s"  # of a master that joins; by itself kubeadm waits two minutes, little for a slow disk
 
 Document = dict[str, Any]
 
@@ -108,6 +109,8 @@ def join_documents(
             "localAPIEndpoint": {"advertiseAddress": node.address, "bindPort": API_PORT},
             "certificateKey": credentials.certificate_key.document,
         }
+        if cluster.version.needs.kubeadm_api == V1BETA4:
+            join["timeouts"] = {"etcdAPICall": ETCD_START_TIME}
     return [_of_kubeadm(cluster, join)]
 
 

@@ -138,6 +138,9 @@ class ReadOnlyContext:
     async def decrypt_secrets(self, document: Any) -> Any:
         return await self._database.read(self._vault.decrypt_secrets, [self.instance_id], document)
 
+    def arguments(self, step_id: str) -> dict[str, Any]:
+        raise StepError("Outside of an operation there is no plan.")
+
     def outcome(self, step_id: str) -> Outcome | None:
         return None
 

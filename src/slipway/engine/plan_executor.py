@@ -291,6 +291,12 @@ class _Context:
     async def decrypt_secrets(self, document: Any) -> Any:
         return await self._executor._handler.decrypt_secrets(self._executor._operation, document)
 
+    def arguments(self, step_id: str) -> dict[str, Any]:
+        record = self._executor._records.get(step_id)
+        if record is None:
+            raise StepError(f"The plan has no step {step_id!r} to go on from.")
+        return record.args
+
     def outcome(self, step_id: str) -> Outcome | None:
         record = self._executor._records.get(step_id)
         return record.outcome if record else None

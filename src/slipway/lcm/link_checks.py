@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from slipway.model.connectivity import Links, ManagedLinks
+from slipway.model.connectivity import Links, ManagedLinks, used_link_ports
 from slipway.model.descriptor import Flavour
 from slipway.model.errors import BadRequest
 from slipway.model.instance import CpConfig, ExtVirtualLink, InstantiatedVnfInfo, IpOverEthernet
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 def check_links(links: Iterable[ExtVirtualLink], flavour: Flavour) -> None:
     """BadRequest for a connection point that the flavour lacks, and for addresses and MACs that are none."""
-    points = flavour.connection_points
+    points, links = flavour.connection_points, tuple(links)
     for at, link in enumerate(links):
         for cp in link.ext_cps:
             if cp.cpd_id not in points:
@@ -30,6 +30,29 @@ def check_links(links: Iterable[ExtVirtualLink], flavour: Flavour) -> None:
             for key, config in cp.cp_config.items():
                 for _ in _checked(config, f"extVirtualLinks[{at}].extCps.{cp.cpd_id}.cpConfig.{key}"):
                     pass
+    check_link_ports(links)
+
+
+def check_link_ports(links: Iterable[ExtVirtualLink]) -> None:
+    """BadRequest for a port that exists and that two connection points are to be, or one of another link."""
+    links = tuple(links)
+    link_of = {port.id: link.id for link in links for port in link.ext_link_ports}
+    resources = set[str]()
+    for at, link in enumerate(links):
+        ids = set[str]()
+        for port in link.ext_link_ports:
+            _once(port.id, ids, f"extVirtualLinks[{at}].extLinkPorts: the port {port.id!r}")
+        for cp in link.ext_cps:
+            for key, config in cp.cp_config.items():
+                other = link_of.get(config.link_port_id or "")
+                if other and config.link_port_id not in ids:
+                    raise BadRequest(
+                        f"extVirtualLinks[{at}].extCps.{cp.cpd_id}.cpConfig.{key}.linkPortId: the port "
+                        f"{config.link_port_id!r} is on the link {other!r}; name one of this link."
+                    )
+        for cp, port in used_link_ports(link):
+            resource = port.resource_handle.resource_id
+            _once(resource, resources, f"extVirtualLinks[{at}].extCps: the port {resource!r} of {cp.cpd_id!r}")
 
 
 def check_managed_links(links: ManagedLinks, flavour: Flavour) -> None:

@@ -78,7 +78,8 @@ def _made_from(flavour: Flavour, vdu: str) -> tuple[Any, ...]:
     """What counts when one of its machines is made, and not for those there."""
     one = flavour.vdus[vdu]
     size = (one.flavour, one.cpus, one.memory_bytes, one.disk_bytes)
-    return (_content(one.image), *size, one.boot_data, _volume_images(flavour, vdu))
+    boot = (one.boot_data, one.metadata, one.boot_order)
+    return (_content(one.image), *size, *boot, _volume_images(flavour, vdu))
 
 
 def _volume_images(flavour: Flavour, vdu: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from slipway.model.connectivity import config_of, with_all_configs
+from slipway.model.connectivity import config_of, with_all_configs, with_cp_instances
 from slipway.model.descriptor import Flavour
 from slipway.model.instance import (
     CpAddress,
@@ -41,6 +41,7 @@ from slipway.model.target import VnfcMember
 
 OBJECTS = "objects"  # in instantiatedVnfInfo.metadata: what was made on a VIM of objects
 PORTS = "ports"  # as well: those that no machine holds
+EXISTING = "existing"  # in a connection point's metadata: its port was there before the VNF
 MADE_AT = "madeAt"  # in a VNFC's metadata: the version of the record when it was made
 
 
@@ -96,7 +97,7 @@ def with_outcomes(
         ext_cp_info=tuple(_ext_cps(after, info)),
         metadata=metadata,
     )
-    return with_all_configs(recorded)
+    return with_cp_instances(with_all_configs(recorded))
 
 
 def with_instance_patches(vnf: VnfInstance, results: Iterable[Outcome]) -> VnfInstance:
@@ -224,7 +225,7 @@ def _cp(port: FoundPort, external: bool, asked: CpConfig) -> VnfcCpInfo:
     )
     # The standard wants an address or a MAC in it, or nothing at all.
     ethernet = CpEthernet(mac_address=port.mac, ip_addresses=addresses) if port.mac or addresses else None
-    told = {"network": port.network, "floating": port.floating}
+    told = {"network": port.network, "floating": port.floating, EXISTING: port.existing}
     return VnfcCpInfo(
         id=port.id,
         cpd_id=port.name,
@@ -256,11 +257,13 @@ def _ext_cps(members: Iterable[VnfcResourceInfo], info: InstantiatedVnfInfo) -> 
     for vnfc in members:
         for cp in vnfc.vnfc_cp_info:
             if cp.vnf_ext_cp_id:
+                key, config = config_of(info, cp.cpd_id, vnfc.slot or 0)
                 yield ExtCpInfo(
                     id=cp.vnf_ext_cp_id,
                     cpd_id=cp.cpd_id,
-                    cp_config_id=config_of(info, cp.cpd_id, vnfc.slot or 0)[0],
+                    cp_config_id=key,
                     cp_protocol_info=cp.cp_protocol_info,
+                    ext_link_port_id=config.link_port_id if cp.metadata.get(EXISTING) else None,
                     associated_vnfc_cp_id=cp.id,
                 )
 
@@ -307,4 +310,5 @@ def _found_port(cp: VnfcCpInfo) -> FoundPort:
         mac=ethernet.mac_address if ethernet else None,
         network=cp.metadata.get("network"),
         floating=cp.metadata.get("floating", {}),
+        existing=cp.metadata.get(EXISTING, False),
     )

@@ -36,6 +36,11 @@ def refuse_links_elsewhere(
     links = [(f"extVirtualLinks[{at}]", link.vim_connection_id) for at, link in enumerate(request.ext_virtual_links)]
     managed = request.ext_managed_virtual_links if not isinstance(request, ChangeExtConnRequest) else ()
     links += [(f"extManagedVirtualLinks[{at}]", link.vim_connection_id) for at, link in enumerate(managed)]
+    links += [
+        (f"extVirtualLinks[{at}].extLinkPorts[{number}].resourceHandle", port.resource_handle.vim_connection_id)
+        for at, link in enumerate(request.ext_virtual_links)
+        for number, port in enumerate(link.ext_link_ports)
+    ]
     for path, named in links:
         if named and named not in names:
             raise Unprocessable(
@@ -53,15 +58,12 @@ def _in_links(links: Iterable[ExtVirtualLink]) -> Iterator[tuple[str, str]]:
     """An id that refers to nothing in the request asks for nothing: the record has it as it was given."""
     links = tuple(links)
     configs = {key for link in links for cp in link.ext_cps for key in cp.cp_config}
-    ports = {port.id for link in links for port in link.ext_link_ports}
     for at, link in enumerate(links):
         for number, cp in enumerate(link.ext_cps):
             for key, config in cp.cp_config.items():
                 path = f"extVirtualLinks[{at}].extCps[{number}].cpConfig.{key}"
                 if config.parent_cp_config_id in configs:
                     yield f"{path}.parentCpConfigId", NOTHING
-                if config.link_port_id in ports:
-                    yield f"{path}.linkPortId", "ports are made, and one that exists is not used yet; leave it out"
                 yield from _in_config(config, path)
 
 

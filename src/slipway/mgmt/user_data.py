@@ -72,10 +72,10 @@ class UserDataScripts:
         try:
             answer = _read(ended.stdout)
         except BadRequest as error:
-            words = f"ended, but its answer can't be used: {_told(error.detail, secrets)}"
+            words = f"ended, but its answer can't be used: {_masked(error.detail, secrets)}"
             raise StepError(f"{who} {words}", cure=_CURE) from None
         if answer.stack is None:
-            words = _told(answer.error or "gave no answer", secrets)
+            words = _masked(answer.error or "gave no answer", secrets)
             raise StepError(f"{who} {words}.{said(ended.stderr, secrets)}", cure=_CURE)
         hidden_again = restore_references(msgspec.to_builtins(answer.stack), zip(references, secrets, strict=True))
         return Outcome(data=stack_data(hidden_again, secrets))
@@ -117,5 +117,5 @@ def _read(printed: bytes) -> _Answer:
     return answer
 
 
-def _told(words: str, secrets: Any) -> str:
+def _masked(words: str, secrets: Any) -> str:
     return printable(mask(words, secrets))[:LONGEST_WORDS]

@@ -65,6 +65,10 @@ class StepContext(Protocol):
         """The document with values where references to the instance's secrets were. For this step only."""
         ...
 
+    def arguments(self, step_id: str) -> dict[str, Any]:
+        """What another step of the same plan was planned with: a step may carry only what differs from that."""
+        ...
+
     def outcome(self, step_id: str) -> Outcome | None:
         """What an earlier step of the same plan left."""
         ...

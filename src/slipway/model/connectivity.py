@@ -9,6 +9,8 @@ from msgspec.structs import replace
 from slipway.model.instance import (
     CpConfig,
     CpProtocolData,
+    ExtLinkPort,
+    ExtLinkPortInfo,
     ExtManagedVirtualLink,
     ExtManagedVirtualLinkInfo,
     ExtVirtualLink,
@@ -35,7 +37,9 @@ def recorded_links(links: Iterable[ExtVirtualLink], vim_key: str) -> tuple[ExtVi
         ExtVirtualLinkInfo(
             id=link.id,
             resource_handle=_handle(link, vim_key),
-            ext_link_ports=link.ext_link_ports,
+            ext_link_ports=tuple(
+                ExtLinkPortInfo(id=port.id, resource_handle=port.resource_handle) for port in link.ext_link_ports
+            ),
             current_vnf_ext_cp_data=tuple(
                 cp if cp.cp_config else replace(cp, cp_config={cp.cpd_id: NOTHING_ASKED}) for cp in link.ext_cps
             ),
@@ -70,7 +74,9 @@ def links_of(info: InstantiatedVnfInfo) -> Links:
             resource_id=link.resource_handle.resource_id,
             vim_connection_id=link.resource_handle.vim_connection_id,
             resource_provider_id=link.resource_handle.resource_provider_id,
-            ext_link_ports=link.ext_link_ports,
+            ext_link_ports=tuple(
+                ExtLinkPort(id=port.id, resource_handle=port.resource_handle) for port in link.ext_link_ports
+            ),
             ext_cps=tuple(_as_asked(cp) for cp in link.current_vnf_ext_cp_data),
         )
         for link in info.ext_virtual_link_info
@@ -111,6 +117,34 @@ def asked_mac(cp: VnfExtCpData, slot: int) -> str | None:
     configs = own_configs(cp)
     ethernets = [data.ip_over_ethernet for data in configs[slot][1].cp_protocol_data] if slot < len(configs) else []
     return next((one.mac_address for one in ethernets if one), None)
+
+
+def link_port(link: ExtVirtualLink, cp: VnfExtCpData, slot: int) -> ExtLinkPort | None:
+    """The port that exists and that the connection point of one member is to be."""
+    configs = own_configs(cp)
+    named = configs[slot][1].link_port_id if slot < len(configs) else None
+    return next((port for port in link.ext_link_ports if port.id == named), None)
+
+
+def used_link_ports(link: ExtVirtualLink) -> Iterator[tuple[VnfExtCpData, ExtLinkPort]]:
+    """Those that connection points of a link are to be, whichever members' these are."""
+    for cp in link.ext_cps:
+        for slot in range(len(cp.cp_config)):
+            if port := link_port(link, cp, slot):
+                yield cp, port
+
+
+def with_cp_instances(info: InstantiatedVnfInfo) -> InstantiatedVnfInfo:
+    """Each port that exists and that a connection point is names it."""
+    points = {cp.ext_link_port_id: cp.id for cp in info.ext_cp_info if cp.ext_link_port_id}
+    links = (
+        replace(
+            link,
+            ext_link_ports=tuple(replace(port, cp_instance_id=points.get(port.id)) for port in link.ext_link_ports),
+        )
+        for link in info.ext_virtual_link_info
+    )
+    return replace(info, ext_virtual_link_info=tuple(links))
 
 
 def _addresses(config: CpConfig) -> Iterator[Address]:
@@ -175,8 +209,17 @@ def _as_asked(cp: VnfExtCpData) -> VnfExtCpData:
     return replace(cp, cp_config={key: config for key, config in cp.cp_config.items() if key != cp.cpd_id})
 
 
-def _points(links: Links) -> dict[str, tuple[str, VnfExtCpData]]:
-    return {cp.cpd_id: (link.resource_id, _as_asked(cp)) for link in links for cp in link.ext_cps}
+def _points(links: Links) -> dict[str, tuple[str, VnfExtCpData, tuple[str, ...]]]:
+    """The network of each, what is asked for there, and the ports that exist and that it is to be."""
+    return {
+        cp.cpd_id: (
+            link.resource_id,
+            _as_asked(cp),
+            tuple(port.resource_handle.resource_id for used, port in used_link_ports(link) if used is cp),
+        )
+        for link in links
+        for cp in link.ext_cps
+    }
 
 
 def _changed(known: ExtVirtualLink | None, asked: ExtVirtualLink) -> ExtVirtualLink:
@@ -187,4 +230,8 @@ def _changed(known: ExtVirtualLink | None, asked: ExtVirtualLink) -> ExtVirtualL
     for cp in asked.ext_cps:
         before = cps[cp.cpd_id].cp_config if cp.cpd_id in cps and known.resource_id == asked.resource_id else {}
         cps[cp.cpd_id] = replace(cp, cp_config={**before, **cp.cp_config})
-    return replace(asked, ext_cps=tuple(cps.values()), ext_link_ports=asked.ext_link_ports or known.ext_link_ports)
+    merged = replace(asked, ext_cps=tuple(cps.values()), ext_link_ports=(*asked.ext_link_ports, *known.ext_link_ports))
+    used = {port.id for _, port in used_link_ports(merged)}
+    named = {port.id for port in asked.ext_link_ports}
+    staying = (port for port in known.ext_link_ports if port.id in used - named or not named)
+    return replace(merged, ext_link_ports=(*asked.ext_link_ports, *staying))

@@ -23,6 +23,7 @@ class ConnectionPoint(VnfdStruct, frozen=True, kw_only=True):
     vdu: str
     order: int = 0
     virtual_link: str | None = None
+    vnic_type: str | None = None
 
 
 class VirtualLink(VnfdStruct, frozen=True, kw_only=True):
@@ -53,7 +54,9 @@ class Vdu(VnfdStruct, frozen=True, kw_only=True):
     memory_bytes: int | None = None
     disk_bytes: int | None = None
     boot_data: str | None = None
+    metadata: dict[str, str] = {}  # kvp_data of its boot data: what its machines are told beside that
     storages: tuple[str, ...] = ()
+    boot_order: tuple[str, ...] = ()  # those of the storages that its machines boot from, the first one first
     depends_on: tuple[str, ...] = ()  # VDUs whose machines are made before its own
     initial: int | None = None  # VduInitialDelta
 

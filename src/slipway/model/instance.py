@@ -89,6 +89,12 @@ class ExtLinkPort(SolStruct, frozen=True, kw_only=True):
     resource_handle: ResourceHandle
 
 
+class ExtLinkPortInfo(ExtLinkPort, frozen=True, kw_only=True):
+    """`cp_instance_id`: the external connection point (`ExtCpInfo`) that it is, if one is."""
+
+    cp_instance_id: str | None = None
+
+
 class ExtVirtualLink(SolStruct, frozen=True, kw_only=True):
     """A network that exists already and that CPs of the VNF connect to."""
 
@@ -103,7 +109,7 @@ class ExtVirtualLink(SolStruct, frozen=True, kw_only=True):
 class ExtVirtualLinkInfo(SolStruct, frozen=True, kw_only=True):
     id: str
     resource_handle: ResourceHandle
-    ext_link_ports: tuple[ExtLinkPort, ...] = ()
+    ext_link_ports: tuple[ExtLinkPortInfo, ...] = ()
     current_vnf_ext_cp_data: tuple[VnfExtCpData, ...] = ()
 
 

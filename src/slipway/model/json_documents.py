@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -26,6 +27,14 @@ def merge_patch(target: Any, patch: Any) -> Any:
         else:
             merged[key] = merge_patch(merged.get(key), value)
     return merged
+
+
+def difference(before: Any, after: Any) -> Any:
+    """The merge patch from one to the other. It can't say of what is new that it is null."""
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+        return after
+    gone = {key: None for key in before if key not in after}
+    return gone | {key: difference(before.get(key), value) for key, value in after.items() if before.get(key) != value}
 
 
 def bounded(document: Any, name: str) -> Any:

@@ -32,7 +32,10 @@ class Address(MachineStruct, frozen=True, kw_only=True):
 
 
 class Port(MachineStruct, frozen=True, kw_only=True):
-    """Where a machine meets a network: one that is made (`network`), or one that exists (`external_network`)."""
+    """Where a machine meets a network: one that is made (`network`), or one that exists (`external_network`).
+
+    `existing`: the VIM's own id of a port that exists. It is used, and neither made nor removed.
+    """
 
     id: str
     name: str  # the connection point's name in the VNFD
@@ -40,6 +43,8 @@ class Port(MachineStruct, frozen=True, kw_only=True):
     external_network: str | None = None  # the VIM's own id of a network
     addresses: tuple[Address, ...] = ()  # asked for; without any it is one, of the VIM's choice
     mac: str | None = None
+    vnic_type: str | None = None
+    existing: str | None = None
 
     @property
     def address(self) -> str | None:
@@ -65,6 +70,7 @@ class Machine(MachineStruct, frozen=True, kw_only=True):
     disk_bytes: int | None = None
     zone: str | None = None
     boot_data: str | None = None
+    metadata: dict[str, str] = {}
     ports: tuple[Port, ...] = ()
     volumes: tuple[Volume, ...] = ()
 
@@ -96,6 +102,7 @@ class FoundPort(MachineStruct, frozen=True, kw_only=True):
     mac: str | None = None
     network: str | None = None  # a Network's id, or the VIM's own id of one that exists; None when it can't be told
     floating: dict[str, str] = {}  # floating IPs that lead to it, by their names in the VIM's template
+    existing: bool = False  # it was there before the VNF, and stays
 
     @property
     def address(self) -> str | None:

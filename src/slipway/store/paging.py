@@ -11,26 +11,27 @@ import binascii
 import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, case, func, literal, select, tuple_
 
 from slipway.model.errors import BadRequest
+from slipway.store.database import RowByKey
 from slipway.store.filter_sql import condition
 from slipway.store.filters import Filter, render
 from slipway.store.resources import RESOURCES, ListedResource
 
 LARGEST = 10_000  # entries of a page
 LARGEST_TEXT = 8 << 20  # characters of a page that has more than one entry
-BETWEEN = "\n"  # no document has a line break in it: JSON writes them otherwise
+READ_AT_ONCE = 20  # rows: few, because a page of large documents is read no further
 _DIGEST_SIZE = 9
 
 
 class Page(msgspec.Struct, frozen=True):
-    """`text` is the documents, one a line, and `items` each of them; `next_marker` is None on the last page."""
+    """`items` are documents; `next_marker` is None on the last page."""
 
-    text: str
     items: list[str]
     next_marker: str | None = None
 
@@ -65,24 +66,38 @@ def list_documents(
             rows = rows.where(fits)
         if marker is not None:
             rows = rows.where(_after(resource, _read(marker, purpose)))
-        query = _put_together(rows, connection.dialect.name, limit is not None)
+        query = _bounded(rows, connection.dialect.name, limit is not None)
     else:
         query = _whole_list(*wanted)
     # One more than the page has says whether there is another page.
     values = {"project": project, "limit": (limit or 0) + 1, "largest": LARGEST_TEXT}
-    text, count = connection.execute(query, values).one()
-    items = text.split(BETWEEN) if text else []
-    if limit is None or len(items) == count <= limit:
-        return Page(text or "", items)
-    if len(items) > limit:
-        text = text[: -len(items.pop()) - len(BETWEEN)]
-    return Page(text, items, _write(*_place_of(connection, resource, items[-1]), purpose))
+    with connection.execute(query, values) as result:
+        items, more = _read_page(result.cursor, limit)
+    if not more:
+        return Page(items)
+    return Page(items, _write(*_place_of(connection, resource, items[-1]), purpose))
+
+
+def _read_page(cursor: Any, limit: int | None) -> tuple[list[str], bool]:
+    """The documents of a page, and whether others follow.
+
+    By the driver's own cursor: text needs no conversion, and SQLAlchemy's rows would cost as much as reading them.
+    """
+    rows = chain.from_iterable(iter(lambda: cursor.fetchmany(READ_AT_ONCE), []))
+    items: list[str] = []
+    size = 0
+    for (document,) in rows:
+        if limit is not None and (len(items) == limit or size >= LARGEST_TEXT):
+            return items, True
+        items.append(document)
+        size += len(document)
+    return items, False
 
 
 @lru_cache
 def _whole_list(name: str, dialect: str, without: tuple[str, ...], in_project: bool, paged: bool) -> Select[Any]:
     """Cached: to build the statement takes longer than to run it."""
-    return _put_together(_rows(name, dialect, without, in_project, paged), dialect, paged)
+    return _bounded(_rows(name, dialect, without, in_project, paged), dialect, paged)
 
 
 def _rows(name: str, dialect: str, without: tuple[str, ...], in_project: bool, paged: bool) -> Select[Any]:
@@ -96,19 +111,16 @@ def _rows(name: str, dialect: str, without: tuple[str, ...], in_project: bool, p
     return rows.limit(bindparam("limit")) if paged else rows
 
 
-def _put_together(rows: Select[Any], dialect: str, paged: bool) -> Select[Any]:
-    """All documents as one text, for a thousand rows would cost Python a thousand turns; and how many rows there are.
-
-    Of a page that grows too large the rest is counted only.
+def _bounded(rows: Select[Any], dialect: str, paged: bool) -> Select[Any]:
+    """SQLite reads a row when it is wanted. PostgreSQL sends all of them, so it must not send what is beyond the page:
+    those rows come without their document.
     """
-    joined = func.group_concat if dialect == "sqlite" else func.string_agg
+    if dialect == "sqlite" or not paged:
+        return rows
     inner = rows.subquery()
-    shown: ColumnElement[Any] = inner.c.document
-    if paged:
-        before = func.sum(func.length(shown)).over(rows=(None, 0)) - func.length(shown)
-        measured = select(shown, before.label("before")).subquery()
-        shown = case((measured.c.before < bindparam("largest"), measured.c.document))
-    return select(joined(shown, BETWEEN), func.count())
+    before = func.sum(func.length(inner.c.document)).over(rows=(None, 0)) - func.length(inner.c.document)
+    measured = select(inner.c.document, before.label("before")).subquery()
+    return select(case((measured.c.before < bindparam("largest"), measured.c.document)))
 
 
 def _key(resource: ListedResource) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
@@ -122,8 +134,13 @@ def _after(resource: ListedResource, place: tuple[float, str]) -> ColumnElement[
 
 def _place_of(connection: Connection, resource: ListedResource, document: str) -> tuple[float, str]:
     row_id = msgspec.json.decode(document, type=_Identified).id
-    moment: float = connection.execute(select(resource.moment).where(resource.table.c.id == row_id)).scalar_one()
+    (moment,) = _moment_by_id(resource.table.name)(connection, row_id)
     return moment, row_id
+
+
+@lru_cache
+def _moment_by_id(name: str) -> RowByKey:
+    return RowByKey(RESOURCES[name].table.c.id, RESOURCES[name].moment)
 
 
 def _write(moment: float, row_id: str, purpose: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import os
 import subprocess
@@ -23,9 +24,9 @@ DIRECTORY = Path(os.environ.get("LAB_DIR") or CACHE / "slipway" / "openstack-lab
 SCRIPTS = Path(__file__).parents[3] / "lab" / "openstack"
 
 
-def run_lab(script: str, *arguments: str | Path) -> None:
+def run_lab(script: str, *arguments: str | Path, **settings: str) -> None:
     """Of lab/openstack; each does what is missing."""
-    subprocess.run([SCRIPTS / script, *arguments], check=True, timeout=1800)
+    subprocess.run([SCRIPTS / script, *arguments], check=True, timeout=1800, env={**os.environ, **settings})
 
 
 @dataclass
@@ -143,6 +144,26 @@ class OpenStackLab:
             yield
         finally:
             identity.delete_service(service)  # and its endpoint
+
+    @contextmanager
+    def application_credential(self, **attributes: bool) -> Iterator[VimConnection]:
+        """One of the user's, for a while: a connection by it."""
+        identity, user = self.user.identity, self.user.current_user_id
+        made = identity.create_application_credential(user, name="slipway", **attributes)
+        access = {"applicationCredentialId": made.id, "applicationCredentialSecret": made.secret, "region": "RegionOne"}
+        try:
+            yield dataclasses.replace(self.connection(), access_info=access)
+        finally:
+            identity.delete_application_credential(user, made)
+
+    @contextmanager
+    def application_trusts(self) -> Iterator[None]:
+        """Keystone lets application credentials make trusts, for a while."""
+        run_lab("restart", "keystone", LAB_APPLICATION_TRUSTS="true")
+        try:
+            yield
+        finally:
+            run_lab("restart", "keystone")
 
     @contextmanager
     def quota(self, **limits: int) -> Iterator[None]:

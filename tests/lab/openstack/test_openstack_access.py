@@ -18,7 +18,7 @@ from slipway.model.machine import Found
 from slipway.model.operation import OperationType
 from slipway.package.build import build_package
 from slipway.vim.openstack.driver import OpenStackDriver
-from tests.contract.life import FIRST, INSTANTIATE, TERMINATE, Life, two_vdus
+from tests.contract.life import FIRST, INSTANTIATE, TERMINATE, Life, out, two_vdus
 from tests.contract.plans import run_plan
 from tests.functional.processes import Process, running
 from tests.functional.stock_client.stock_program import Stock, installed, warm
@@ -44,15 +44,35 @@ def with_access(connection: VimConnection, **changes: str | None) -> VimConnecti
 
 
 async def test_an_application_credential_logs_in(driver: OpenStackDriver, cloud: OpenStackLab) -> None:
-    identity = cloud.user.identity
-    made = identity.create_application_credential(cloud.user.current_user_id, name="slipway")
-    try:
-        access = {"applicationCredentialId": made.id, "applicationCredentialSecret": made.secret, "region": "RegionOne"}
-        found = await driver.inspect(dataclasses.replace(cloud.connection(), access_info=access))
-        assert "orchestration" in found.detail
-        assert found.regions == ("RegionOne",)
-    finally:
-        identity.delete_application_credential(cloud.user.current_user_id, made)
+    with cloud.application_credential() as connection:
+        found = await driver.inspect(connection)
+    assert "orchestration" in found.detail
+    assert found.regions == ("RegionOne",)
+
+
+async def test_heat_makes_no_stack_for_an_application_credential_that_may_not_make_trusts(
+    driver: OpenStackDriver, cloud: OpenStackLab
+) -> None:
+    """As Keystone is by itself, and Heat answers 500."""
+    with cloud.application_credential(unrestricted=True) as connection:
+        life = Life(driver, connection, {FIRST: two_vdus()}, files_of=lambda globs, vnfd_id: {})
+        with pytest.raises(VimError, match=r"answered 500.* Cure: give the VIM a user and password"):
+            await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        assert await life.found() == Found()
+
+
+async def test_a_vnf_lives_by_an_application_credential_where_keystone_allows_it_trusts(
+    driver: OpenStackDriver, cloud: OpenStackLab
+) -> None:
+    with cloud.application_trusts(), cloud.application_credential() as connection:
+        life = Life(driver, connection, {FIRST: two_vdus()}, files_of=lambda globs, vnfd_id: {})
+        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        try:
+            await life.run(OperationType.SCALE, out())
+            await life.agreed()
+        finally:
+            await life.run(OperationType.TERMINATE, TERMINATE)
+        assert await life.found() == Found()
 
 
 @pytest.mark.parametrize(

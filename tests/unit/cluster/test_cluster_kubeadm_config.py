@@ -115,6 +115,13 @@ def test_joining() -> None:
     }
 
 
+def test_a_master_has_time_to_start_its_etcd_where_kubeadm_can_be_told() -> None:
+    """By itself it gives up after two minutes, which is little on a slow disk."""
+    assert join(True)["timeouts"] == {"etcdAPICall": "5m0s"}
+    assert "timeouts" not in join(False)
+    assert "timeouts" not in join(True, replace(SHAPE, version=Version(1, 30, 2)))
+
+
 def test_taints_replace_what_kubernetes_does_by_itself() -> None:
     edge = Taint(key="example.com/role", value="edge", effect="NoSchedule")
     assert join(False, node=replace(NODE, taints=(edge,)))["nodeRegistration"]["taints"] == [

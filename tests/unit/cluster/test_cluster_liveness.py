@@ -83,6 +83,9 @@ class Anywhere:
     async def decrypt_secrets(self, document: Any) -> Any:
         return document
 
+    def arguments(self, step_id: str) -> dict[str, Any]:
+        raise StepError(f"No step {step_id}: here is no plan.")
+
     def outcome(self, step_id: str) -> Outcome | None:
         return None
 

@@ -14,6 +14,8 @@ from slipway.model.errors import StepError
         ("unable to fetch the kubeadm-config ConfigMap: Get https://10.0.0.1:6443: (Client.Timeout exceeded)", True),
         ("dial tcp 10.0.0.1:6443: connect: connection refused", True),
         ("etcdserver: leader changed", True),
+        ("error promoting the learner: the etcd member 5cf3b2ad7f2e4a1 is not started", True),
+        ("etcdserver: can only promote a learner member which is in sync with leader", True),
         ('configmaps "kubeadm-config" is forbidden: User "system:node:worker-0" cannot get resource', True),
         ('secrets "x" is forbidden: User "somebody" cannot get resource', False),
         ("[ERROR Port-10250]: Port 10250 is in use", False),

@@ -54,6 +54,22 @@ async def test_the_journal_tells_start_end_node_attempt_and_outcome(database: Da
         assert record.outcome.data == {"by": "a"}
 
 
+async def test_a_step_may_go_on_from_the_arguments_of_another(database: Database) -> None:
+    """After a crash as well: they are in the journal."""
+    async with Yard(database) as yard:
+        operation_id = await yard.accept(Plan.chain(Plan.of(step("a")), Plan.of(step("b", action="like a"))))
+        assert (await yard.rest(operation_id)).operation_state is State.COMPLETED
+        assert yard.world.done == ["a", "a"]
+
+
+async def test_a_step_that_names_no_step_of_its_plan_fails(database: Database) -> None:
+    async with Yard(database) as yard:
+        operation = await yard.rest(await yard.accept(Plan.of(step("b", action="like a"))))
+        assert operation.operation_state is State.FAILED_TEMP
+        assert operation.error is not None
+        assert "The plan has no step 'a' to go on from." in operation.error.detail
+
+
 async def test_zero_characters_of_a_vim_are_replaced_where_they_are_written(database: Database) -> None:
     async with Yard(database) as yard:
         yard.world.failures["a"] = [StepError("no host \0", data={r"a\u0000\\": "\\\0\0"})]

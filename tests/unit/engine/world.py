@@ -69,6 +69,9 @@ class World:
         finally:
             self.at_once -= 1
 
+    async def run_like_a(self, args: Work, context: StepContext) -> Outcome:
+        return await self.run(msgspec.convert(context.arguments("a"), Work), context)
+
     async def undo(self, args: Work, context: StepContext) -> Outcome:
         if (claimed := f"undo {args.name}") in self.begun:
             self.begun[claimed].set()
@@ -83,6 +86,7 @@ class World:
         return {
             "work": Action("work", Work, self.run, self.undo, timeout=5.0, attempts=3),
             "final": Action("final", Work, self.run, timeout=5.0, attempts=1),
+            "like a": Action("like a", Work, self.run_like_a, timeout=5.0, attempts=1),
             "hasty": Action("hasty", Work, self.run, self.undo, timeout=0.05, attempts=1),
         }
 

@@ -93,6 +93,7 @@ def test_machines_of_a_vdu_that_differs_are_replaced_one_after_another_with_what
         {"memory_bytes": 1 << 33},
         {"disk_bytes": 1 << 33},
         {"boot_data": "#!/bin/sh"},
+        {"metadata": {"role": "master"}},
     ],
 )
 def test_whatever_a_machine_is_made_from_counts(words: dict[str, Any]) -> None:

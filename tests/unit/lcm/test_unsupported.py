@@ -74,10 +74,6 @@ REFUSED: Refused = {
 # In the links of each request that has some.
 REFUSED_IN_LINKS: Refused = {
     (CpConfig, "parent_cp_config_id"): (config(parentCpConfigId="a"), f"{CONFIG}.parentCpConfigId"),
-    (CpConfig, "link_port_id"): (
-        {"extVirtualLinks": [{**config(linkPortId="p")["extVirtualLinks"][0], "extLinkPorts": [PORT]}]},
-        f"{CONFIG}.linkPortId",
-    ),
     (CpProtocolData, "layer_protocol"): (
         config(cpProtocolData=[{"layerProtocol": "IP_FOR_VIRTUAL_CP"}]),
         f"{CONFIG}.layerProtocol",
@@ -175,7 +171,10 @@ USED: dict[type[Any], dict[str, tuple[str, str]]] = {
         "cpd_id": (PORTS, "data.cpd_id"),
         "cp_config": ("model/connectivity.py", "_as_asked(cp).cp_config.items()"),
     },
-    CpConfig: {"cp_protocol_data": (ASKED, "config.cp_protocol_data")},
+    CpConfig: {
+        "link_port_id": (ASKED, "configs[slot][1].link_port_id"),
+        "cp_protocol_data": (ASKED, "config.cp_protocol_data"),
+    },
     CpProtocolData: {"ip_over_ethernet": (ASKED, "data.ip_over_ethernet")},
     IpOverEthernet: {
         "mac_address": (ASKED, "one.mac_address"),

@@ -195,6 +195,9 @@ class Context:
     async def decrypt_secrets(self, document: Any) -> Any:
         return replace_references(document, self.secrets.__getitem__)
 
+    def arguments(self, step_id: str) -> dict[str, Any]:
+        raise AssertionError("user data has arguments of its own")
+
     def outcome(self, step_id: str) -> Outcome | None:
         return self.outcomes.get(step_id)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import convert
 
-from slipway.model.connectivity import Links, connected, moved_points
+from slipway.model.connectivity import Links, connected, link_port, moved_points, used_link_ports
 from slipway.model.instance import ExtVirtualLink
 
 
@@ -58,3 +58,43 @@ def test_addresses_asked_for_stay_on_their_network_and_do_not_go_to_another() ->
     other = links(link("l1", "net-1", a="10.0.0.6"))
     assert connected(now, other) == other
     assert moved_points(now, other) == {"a"}
+
+
+def with_ports(network: str, ports: dict[str, str], **points: str) -> dict[str, Any]:
+    """Ports that exist, by their ids, and connection points that are to be one of them."""
+    return {
+        "id": "l1",
+        "resourceId": network,
+        "extCps": [{"cpdId": point, "cpConfig": {"a": {"linkPortId": id_}}} for point, id_ in points.items()],
+        "extLinkPorts": [{"id": id_, "resourceHandle": {"resourceId": one}} for id_, one in ports.items()],
+    }
+
+
+def used(given: Links) -> dict[str, str]:
+    return {cp.cpd_id: port.resource_handle.resource_id for link in given for cp, port in used_link_ports(link)}
+
+
+def test_a_connection_point_may_be_a_port_that_exists() -> None:
+    (one,) = links(with_ports("net-1", {"p": "port-1", "q": "port-2"}, a="p"))
+    (cp,) = one.ext_cps
+    assert [port and port.resource_handle.resource_id for port in (link_port(one, cp, 0), link_port(one, cp, 1))] == [
+        "port-1",
+        None,
+    ]
+    assert used((one,)) == {"a": "port-1"}
+
+
+def test_ports_that_exist_stay_with_the_connection_points_that_a_change_does_not_name() -> None:
+    now = links(with_ports("net-1", {"p": "port-1", "q": "port-2"}, a="p", b="q"))
+    after = connected(now, links(with_ports("net-1", {"r": "port-3"}, b="r")))
+    assert used(after) == {"a": "port-1", "b": "port-3"}
+    assert [port.id for port in after[0].ext_link_ports] == ["r", "p"]
+    assert moved_points(now, after) == {"b"}
+    assert connected(now, now) == now
+
+
+def test_another_port_under_the_same_id_is_a_move() -> None:
+    now = links(with_ports("net-1", {"p": "port-1"}, a="p"))
+    after = connected(now, links(with_ports("net-1", {"p": "port-9"}, a="p")))
+    assert used(after) == {"a": "port-9"}
+    assert moved_points(now, after) == {"a"}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from slipway.model.errors import BadRequest
-from slipway.model.json_documents import bounded, merge_patch
+from slipway.model.json_documents import bounded, difference, merge_patch
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,22 @@ from slipway.model.json_documents import bounded, merge_patch
 )
 def test_cases_of_the_rfc(target: Any, patch: Any, result: Any) -> None:
     assert merge_patch(target, patch) == result
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "patch"),
+    [
+        ({"a": {"b": 1, "c": 2}}, {"a": {"b": 1, "c": 3}}, {"a": {"c": 3}}),
+        ({"a": 1, "b": 2}, {"b": 2}, {"a": None}),
+        ({"a": [1, 2]}, {"a": [1]}, {"a": [1]}),
+        ({"a": "x"}, {"a": {"b": 1}}, {"a": {"b": 1}}),
+        ({"a": {"b": 1}}, {"a": {}}, {"a": {"b": None}}),
+        ({"a": 1}, {"a": 1}, {}),
+    ],
+)
+def test_a_difference_is_the_patch_from_one_document_to_the_other(before: Any, after: Any, patch: Any) -> None:
+    assert difference(before, after) == patch
+    assert merge_patch(before, patch) == after
 
 
 def test_the_target_is_left_as_it_was() -> None:

@@ -85,12 +85,39 @@ def test_compute_capabilities(tmp_path: Path) -> None:
         ("        boot_data: '#cloud-config'\n", "#cloud-config"),
         ("        boot_data: {content_or_file_data: {content: hello}}\n", "hello"),
         ("        boot_data: {content_or_file_data: {source_path: Scripts/install.sh}}\n", None),
+        ("        boot_data: Scripts/install.sh\n", None),
     ],
-    ids=["text", "content", "file"],
+    ids=["text", "content", "file", "text that names a file"],
 )
 def test_boot_data(lines: str, expected: str | None, tmp_path: Path) -> None:
     vdu = flavour_of(with_worker(lines), tmp_path).vdus["worker"]
     assert vdu.boot_data == (expected or valid_files()[SCRIPT].decode())
+
+
+@pytest.mark.parametrize("pairs", ["{data: {role: worker, id: 007}}", "{role: worker, id: 007}"])
+def test_key_value_pairs_of_boot_data(pairs: str, tmp_path: Path) -> None:
+    vdu = flavour_of(with_worker(f"        boot_data: {{kvp_data: {pairs}}}\n"), tmp_path).vdus["worker"]
+    assert vdu.metadata == {"role": "worker", "id": "007"}
+    assert vdu.boot_data is None
+
+
+@pytest.mark.parametrize("order", ["true", "[disk]"])
+def test_storages_with_an_image_are_in_the_boot_order(order: str, tmp_path: Path) -> None:
+    lines = f"        boot_order: {order}\n"
+    assert flavour_of(with_worker(lines), tmp_path).vdus["worker"].boot_order == ()
+    image = "        sw_image_data: {name: root, version: 1}\n        virtual_block_storage_data:\n"
+    text = with_worker(lines)[VNFD].decode().replace("        virtual_block_storage_data:\n", image)
+    assert flavour_of(valid_files(text), tmp_path).vdus["worker"].boot_order == ("disk",)
+
+
+def test_vnic_types(tmp_path: Path) -> None:
+    def of(kind: str) -> str | None:
+        files = varied("layer_protocols: [ipv4]", f"vnic_type: {kind}")
+        return flavour_of(files, tmp_path).connection_points["cp"].vnic_type
+
+    assert (of("direct"), of("virtio")) == ("direct", "normal")
+    with pytest.raises(PackageError, match="vnic_type 'fast' of the connection point 'cp' is none"):
+        of("fast")
 
 
 def _with_image(digest: str, *, in_package: bool = True) -> dict[str, bytes]:

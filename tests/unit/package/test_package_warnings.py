@@ -118,6 +118,55 @@ CASES: dict[str, tuple[dict[str, bytes], str, Check]] = {
         " Cure: let flavour_id, or its default, be one of: large.",
         lambda descriptor, _: descriptor.default_flavour == "large",
     ),
+    "constraints that nothing is done about": (
+        varied("        name: worker\n", "        name: worker\n        nfvi_constraints: {numa: one}\n"),
+        "Definitions/vnfd.yaml:33: VDU 'worker' has nfvi_constraints: nothing is done about them. Cure: ask for a",
+        lambda _, flavour: "worker" in flavour.vdus,
+    ),
+    "a boot order with what is no storage": (
+        varied("        name: worker\n", "        name: worker\n        boot_order: [disk, nobody]\n"),
+        "boot_order of VDU 'worker' names what is no storage of it (nobody): that is ignored. Cure: name some of: di",
+        lambda _, flavour: flavour.vdus["worker"].storages == ("disk",),
+    ),
+    "boot data with a place for a file": (
+        varied(
+            "        name: worker\n",
+            "        name: worker\n        boot_data: {content_or_file_data: {content: x, destination_path: /etc/x}}\n",
+        ),
+        "Boot data of VDU 'worker' has destination_path: nothing is done about it. Cure: let the boot data, which is",
+        lambda _, flavour: flavour.vdus["worker"].boot_data == "x",
+    ),
+    "boot data for a VIM": (
+        varied(
+            "        name: worker\n",
+            "        name: worker\n        boot_data: {vim_specific_properties: {vim_type: x, properties: {a: b}}}\n",
+        ),
+        "Boot data of VDU 'worker' has vim_specific_properties: nothing is done about it.",
+        lambda _, flavour: flavour.vdus["worker"].boot_data is None,
+    ),
+    "addresses that a port may use beside its own": (
+        varied("layer_protocols: [ipv4]", "allowed_address_data: {address_type: ip_address}"),
+        "The connection point 'cp' has allowed_address_data: nothing is done about it. Cure: remove it, or write a",
+        lambda _, flavour: "cp" in flavour.connection_points,
+    ),
+    "a floating IP": (
+        varied(
+            "layer_protocols: [ipv4]",
+            "protocol: [{address_data: [{l3_address_data: {floating_ip_activated: true}}]}]",
+        ),
+        "The connection point 'cp' has floating_ip_activated: nothing is done about it.",
+        lambda _, flavour: "cp" in flavour.connection_points,
+    ),
+    "a connection point for a shared address": (
+        varied("    cp:\n", "    vip: {type: tosca.nodes.nfv.VipCp}\n    cp:\n"),
+        "The connection point 'vip' is for an address that others share: no port is made for it.",
+        lambda _, flavour: list(flavour.connection_points) == ["cp"],
+    ),
+    "an affinity rule for virtual links": (
+        varied("[all_workers]", "[all_workers, net]"),
+        "The policy 'apart' is for virtual links (net): nothing is done about those. Cure: remove them, or name VDUs.",
+        lambda _, flavour: flavour.placement[0].targets == ("worker", "net"),
+    ),
     "two ids of one product": (
         _with_file(_FLAVOUR_LARGE.replace("large}", "large, descriptor_id: 00000000-ebca-4fa7-95ed-4840d70a1177}")),
         "Definitions/other.yaml:2: descriptor_id is '00000000-ebca-4fa7-95ed-4840d70a1177' here and"

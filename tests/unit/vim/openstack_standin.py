@@ -44,11 +44,12 @@ class OpenStack:
     server: dict[str, Any] = field(default_factory=lambda: {"id": "work-0", "status": "ACTIVE", "tags": [NAME]})
     port: dict[str, Any] = field(default_factory=lambda: {"id": "cp", "device_id": "work-0", "fixed_ips": []})
     instead: dict[tuple[str, str], Reply | Callable[[Asked], Reply]] = field(default_factory=dict)
+    access: dict[str, Any] = field(default_factory=lambda: dict(ACCESS))
     asked: list[Asked] = field(default_factory=list)
 
     @property
     def connection(self) -> VimConnection:
-        return VimConnection(OPENSTACK, {"endpoint": self.keystone.url}, ACCESS, {})
+        return VimConnection(OPENSTACK, {"endpoint": self.keystone.url}, self.access, {})
 
     def did(self, *methods: str) -> list[str]:
         return [one.path for one in self.asked if one.method in methods]

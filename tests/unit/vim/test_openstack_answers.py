@@ -14,9 +14,9 @@ from slipway.vim.openstack.driver import OpenStackDriver
 from slipway.vim.openstack.heat import FLOATING_IP, MOST_RESOURCES, SERVER
 from slipway.vim.openstack.stack_change import CHANGE_STACK, ChangeStack, StackMember
 from slipway.vim.openstack.stack_spec import StackSpec
-from slipway.vim.openstack.user_data_stack import NOTE_STACK, NoteStack
+from slipway.vim.openstack.user_data_stack import READ_STACK, ReadStack
 from tests.contract.plans import Context
-from tests.unit.vim.keystone_standin import Keystone, a_keystone
+from tests.unit.vim.keystone_standin import ApplicationCredential, Keystone, a_keystone
 from tests.unit.vim.loopback import Asked, Reply
 from tests.unit.vim.openstack_standin import INSTANCE, NAME, OpenStack, an_openstack, listed_resource
 
@@ -264,7 +264,7 @@ async def test_what_is_noted_of_a_stack_has_the_types_of_its_template(
     driver: OpenStackDriver, cloud: OpenStack
 ) -> None:
     noted(cloud, TEMPLATE, {"a.yaml": "x"}, {"nfv": '{"VDU": 1}', "colour": "5"})
-    left = (await run(driver, cloud, NOTE_STACK, NoteStack())).data["stack"]
+    left = (await run(driver, cloud, READ_STACK, ReadStack())).data["stack"]
     assert left == {"template": TEMPLATE, "files": {"a.yaml": "x"}, "parameters": {"nfv": {"VDU": 1}, "colour": "5"}}
 
 
@@ -282,7 +282,7 @@ async def test_what_user_data_could_not_work_with_is_refused(
 ) -> None:
     noted(cloud, template, files, parameters)
     with pytest.raises(VimError, match=words):
-        await run(driver, cloud, NOTE_STACK, NoteStack())
+        await run(driver, cloud, READ_STACK, ReadStack())
 
 
 @pytest.mark.parametrize("declared", [5, [], {"nfv": 5}, {"nfv": None}, {"nfv": {"type": []}}])
@@ -290,5 +290,27 @@ async def test_odd_declarations_of_parameters_leave_them_as_heat_shows_them(
     driver: OpenStackDriver, cloud: OpenStack, declared: Any
 ) -> None:
     noted(cloud, {**TEMPLATE, "parameters": declared}, None, {"nfv": "{}"})
-    left = (await run(driver, cloud, NOTE_STACK, NoteStack())).data["stack"]
+    left = (await run(driver, cloud, READ_STACK, ReadStack())).data["stack"]
     assert left["parameters"] == {"nfv": "{}"}
+
+
+# What Heat says when Keystone forbids it a trust: nothing about it.
+ERRED = {"error": {"type": "RemoteError"}, "explanation": "The server has either erred or is incapable of performing."}
+
+
+@pytest.mark.parametrize(
+    ("status", "by_application", "told"),
+    [(500, True, True), (500, False, False), (503, True, False), (403, True, False)],
+)
+async def test_a_stack_that_heat_can_not_make_for_an_application_credential_has_a_cure(
+    driver: OpenStackDriver, cloud: OpenStack, status: int, by_application: bool, told: bool
+) -> None:
+    cloud.stack = None
+    cloud.instead["POST", "/stacks"] = Reply(status, ERRED)
+    if by_application:
+        cloud.keystone.credentials.append(one := ApplicationCredential("slipway", "app-secret", "demo", "demo"))
+        cloud.access = {"applicationCredentialId": one.id, "applicationCredentialSecret": "app-secret"}
+    with pytest.raises(VimError) as caught:
+        await run(driver, cloud, CHANGE_STACK, ChangeStack(after=ONE, members=(MEMBER,)))
+    assert ("give the VIM a user and password" in caught.value.detail) is told
+    assert ("allow_insecure_application_credential_trust_escalation" in caught.value.detail) is told

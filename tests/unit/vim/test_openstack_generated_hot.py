@@ -13,11 +13,12 @@ from msgspec.structs import replace
 
 from slipway.model.descriptor import ConnectionPoint, Flavour, PlacementRule, Storage, VirtualLink
 from slipway.model.errors import Unprocessable
-from slipway.model.machine import Found
+from slipway.model.machine import Found, FoundMachine
 from slipway.model.target import VnfTarget
 from slipway.vim.openstack.base_hot import rendered
 from slipway.vim.openstack.driver import OpenStackDriver
-from slipway.vim.openstack.generated_hot import generated_spec, refuse_generated
+from slipway.vim.openstack.generated_checks import refuse_generated
+from slipway.vim.openstack.generated_hot import generated_spec
 from slipway.vim.openstack.stack_spec import StackSpec
 from slipway.vim.openstack.stack_steps import steps_of
 from tests.unit.vim.openstack_targets import GIB, change_to, fixed, flavour, image, link, target, wanted
@@ -37,6 +38,10 @@ def resources(after: VnfTarget) -> dict[str, Any]:
 def changed(vdu: str, made_of: Flavour | None = None, **changes: Any) -> Flavour:
     made_of = made_of or flavour()
     return replace(made_of, vdus={**made_of.vdus, vdu: replace(made_of.vdus[vdu], **changes)})
+
+
+def refuse(after: VnfTarget, **more: Any) -> None:
+    refuse_generated(dataclasses.replace(change_to(after), **more))
 
 
 def apart(*targets: str, scope: str = "nfvi_node", name: str = "apart") -> PlacementRule:
@@ -94,12 +99,63 @@ def test_a_storage_with_an_image_is_a_volume_made_from_it() -> None:
 def test_a_machine_without_an_image_boots_from_the_volume_that_has_one() -> None:
     made_of = flavour(storages={"data": Storage(name="data", size_bytes=8 * GIB, image=image("system"))})
     after = target(changed("work", made_of, image=None))
-    refuse_generated(after)
+    refuse(after)
     found = resources(after)
     volume = {"volume_id": {"get_resource": "work-0:data"}, "boot_index": 0}
     assert found["work-0"]["properties"]["block_device_mapping_v2"] == [volume]
     assert "image" not in found["work-0"]["properties"]
     assert "work-0:data:attachment" not in found
+
+
+def test_a_machine_boots_from_its_storages_in_the_order_of_the_vnfd() -> None:
+    storages = {name: Storage(name=name, size_bytes=GIB, image=image(name)) for name in ("data", "system", "rescue")}
+    made_of = changed("work", flavour(storages=storages), image=None, storages=tuple(storages))
+    after = target(changed("work", made_of, boot_order=("system", "rescue")))
+    refuse(after)
+    found = resources(after)
+    assert found["work-0"]["properties"]["block_device_mapping_v2"] == [
+        {"volume_id": {"get_resource": "work-0:system"}, "boot_index": 0},
+        {"volume_id": {"get_resource": "work-0:rescue"}, "boot_index": 1},
+    ]
+    assert [name for name in found if name.startswith("work-0") and "attachment" in name] == ["work-0:data:attachment"]
+
+
+def test_key_value_pairs_of_the_boot_data_are_metadata_of_servers() -> None:
+    found = resources(target(changed("work", metadata={"role": "worker"})))
+    assert found["work-0"]["properties"]["metadata"] == {"role": "worker"}
+    assert "metadata" not in found["base-0"]["properties"]
+
+
+def test_a_port_has_the_vnic_type_of_its_connection_point() -> None:
+    points = flavour().connection_points
+    direct = replace(points["work_cp"], vnic_type="direct")
+    found = resources(target(flavour(connection_points={**points, "work_cp": direct})))
+    assert found["work-1:work_cp"]["properties"]["binding:vnic_type"] == "direct"
+    assert "binding:vnic_type" not in found["base-0:base_cp"]["properties"]
+
+
+def test_a_change_of_package_does_not_change_the_vnic_type_of_ports_that_are_there() -> None:
+    points = flavour().connection_points
+    other = flavour(connection_points={**points, "work_cp": replace(points["work_cp"], vnic_type="direct")})
+    with pytest.raises(Unprocessable, match=r"work_cp has another vnic_type \(direct\) than before \(None\)"):
+        refuse(target(other), before=target())
+    refuse(target(other), before=target(other))
+
+
+def test_rules_for_zones_are_kept_where_an_nfvo_chooses_them() -> None:
+    after = target(flavour(placement=(apart("work", scope="zone"),)))
+    refuse(after, grant_follows=True)
+    refuse(dataclasses.replace(after, zones={"id of work-0": "az1", "id of work-1": "az2"}))
+    there = FoundMachine(id="id of work-0", name="work-0", vdu="work", resource_id="s", ready=True, zone="az1")
+    refuse(dataclasses.replace(after, zones={"id of work-1": "az2"}), inventory=Found(machines=(there,)))
+    with pytest.raises(Unprocessable, match="no NFVO has chosen zones"):
+        refuse(dataclasses.replace(after, zones={"id of work-0": "az1"}))
+
+
+def test_rules_that_hold_by_themselves_are_not_refused() -> None:
+    refuse(target(flavour(placement=(apart("base", scope="zone"),))))  # one VNFC
+    together = PlacementRule(name="near", apart=False, scope="nfvi_pop", targets=("work",))
+    refuse(target(flavour(placement=(together,))))  # one VIM
 
 
 def test_a_network_of_the_vnf_has_a_subnet_which_ports_wait_for() -> None:
@@ -258,7 +314,7 @@ def test_the_order_of_members_changes_nothing(members: list[str]) -> None:
 
 
 def test_what_can_be_made_is_not_refused() -> None:
-    refuse_generated(target())
+    refuse(target())
 
 
 @pytest.mark.parametrize(
@@ -270,19 +326,27 @@ def test_what_can_be_made_is_not_refused() -> None:
         (target(flavour(storages={"data": Storage(name="data", kind="object")})), "its storage data is of the kind"),
         (target(links=()), "extVirtualLinks: the connection point base_cp of VDU base has no network"),
         (target(flavour(placement=(apart("work"), apart("work", name="also")))), "VDU work: .* apart, also"),
+        (
+            target(changed("work", boot_order=("data",))),
+            "VDU work: it boots from its own image, and boot_order",
+        ),
+        (target(changed("work", metadata={"key": "v" * 256})), "VDU work: kvp_data 'key' is more than the 255"),
+        (target(changed("work", metadata={"": "v"})), "VDU work: kvp_data ''"),
+        (target(flavour(placement=(apart("work", scope="zone"),))), "rule apart keeps VNFCs of work apart by zone"),
+        (target(flavour(placement=(apart("work", scope="nfvi_pop"),))), "apart by nfvi_pop, and no NFVO"),
         (target(flavour(placement=(apart("work", name="a:b"),))), "placement rule 'a:b' has a ':' or '/'"),
         (target(flavour(virtual_links={"a/b": VirtualLink(name="a/b")})), "virtual link 'a/b' has a ':' or '/'"),
     ],
 )
 def test_what_no_template_can_say_is_refused_by_name(after: VnfTarget, reason: str) -> None:
     with pytest.raises(Unprocessable, match=reason):
-        refuse_generated(after)
+        refuse(after)
 
 
 def test_images_and_sizes_may_come_with_a_grant() -> None:
     after = target(changed("work", flavour=None, image=None))
-    refuse_generated(after, grant_follows=True)
-    refuse_generated(dataclasses.replace(after, images={"work": "granted"}, flavours={"work": "granted"}))
+    refuse(after, grant_follows=True)
+    refuse(dataclasses.replace(after, images={"work": "granted"}, flavours={"work": "granted"}))
     with pytest.raises(Unprocessable, match="VDU work: it names no Nova flavor"):
         spec_of(after)
     asked = dataclasses.replace(change_to(after), grant_follows=True)
@@ -291,7 +355,7 @@ def test_images_and_sizes_may_come_with_a_grant() -> None:
 
 
 def test_a_connection_point_of_a_vdu_without_members_needs_no_network() -> None:
-    refuse_generated(target(members=["work-0"], links=()))
+    refuse(target(members=["work-0"], links=()))
 
 
 def test_two_resources_of_one_name_are_refused() -> None:

@@ -19,7 +19,7 @@ from slipway.model.package_content import PIECE, PackageContent
 from slipway.model.vim import OPENSTACK
 from slipway.vim.blocking import BlockingCalls
 from slipway.vim.openstack.cloud import Cloud
-from slipway.vim.openstack.images import UPLOADS, ImageActions, Patience
+from slipway.vim.openstack.images import UPLOADS, ImageActions, ImageTimeouts
 from slipway.vim.openstack.package_images import ReleaseImages, UploadImage, image_name
 from slipway.vim.openstack.session import OpenStackSessions
 from tests.contract.plans import Context
@@ -31,7 +31,7 @@ CONTENT = bytes(range(256)) * (PIECE // 128) + b"end"  # two pieces and a bit
 DIGEST = sha256(CONTENT).hexdigest()
 FILE = f"sha-{DIGEST}"
 NAME = image_name(DIGEST)
-QUICK = Patience(settle=0.01, together=0.02, finish=5.0)
+QUICK = ImageTimeouts(tag_settle=0.01, create_race=0.02, finish=5.0)
 ARGS = UploadImage(
     title="debian",
     vnfd_id="vnfd",
@@ -57,15 +57,15 @@ class Vnf(Context):
 class World:
     """One OpenStack, and Slipway's steps for images of any VNF there."""
 
-    def __init__(self, glance: Glance, patience: Patience = QUICK) -> None:
+    def __init__(self, glance: Glance, timeouts: ImageTimeouts = QUICK) -> None:
         self.glance = glance
         access = {"username": "demo", "password": "demo-password", "project": "demo", "region": "RegionOne"}
         self.connection = VimConnection(OPENSTACK, {"endpoint": glance.keystone.url}, access, {})
         self.sessions, self.calls = OpenStackSessions(), BlockingCalls()
-        self.use(patience)
+        self.use(timeouts)
 
-    def use(self, patience: Patience) -> None:
-        actions = ImageActions(lambda connection: Cloud(connection, self.sessions, self.calls), patience)
+    def use(self, timeouts: ImageTimeouts) -> None:
+        actions = ImageActions(lambda connection: Cloud(connection, self.sessions, self.calls), timeouts)
         self.uploading, self.releasing = actions.all
 
     def close(self) -> None:
@@ -138,9 +138,9 @@ async def test_those_who_begin_or_end_at_the_same_time_share_one_image(world: Wo
 @pytest.mark.slow
 async def test_two_slipways_that_take_each_others_tags_away_agree_in_the_end(world: World) -> None:
     world.glance.tag_seconds = 0.05
-    patience = Patience(settle=0.5, together=0.05)
-    world.use(patience)
-    with closing(World(world.glance, patience)) as other:
+    timeouts = ImageTimeouts(tag_settle=0.5, create_race=0.05)
+    world.use(timeouts)
+    with closing(World(world.glance, timeouts)) as other:
         await asyncio.gather(*(one.upload(vnf) for one, vnf in ((world, "a"), (other, "b"), (world, "c"))))
         assert world.tags() == [{"slipway", FILE, "vnf-a", "vnf-b", "vnf-c"}]
         await asyncio.gather(world.release("a"), other.upload("d"), other.release("b"))
@@ -201,7 +201,7 @@ async def test_an_upload_of_another_vnf_is_waited_for(world: World) -> None:
 @pytest.mark.parametrize("status", ["queued", "saving"])
 async def test_one_that_was_broken_off_is_not_waited_for_for_ever(world: World, status: str) -> None:
     world.glance.add("theirs", "slipway", FILE, "vnf-two", name=f"{NAME} (upload)", status=status)
-    world.use(Patience(settle=0.01, together=0.02, queued=0.05, saving=0.05))
+    world.use(ImageTimeouts(tag_settle=0.01, create_race=0.02, queued=0.05, saving=0.05))
     await world.upload("one")
     assert world.tags() == [{"slipway", FILE, "vnf-one"}]
 
@@ -245,7 +245,7 @@ async def test_an_image_that_is_about_to_go_is_not_used(world: World) -> None:
 
 async def test_unless_its_removal_was_broken_off(world: World) -> None:
     world.glance.add("going", "slipway", FILE, "leaving-two", name=NAME)
-    world.use(Patience(settle=0.01, leaving=0.05))
+    world.use(ImageTimeouts(tag_settle=0.01, leaving=0.05))
     await world.upload("one")
     assert world.tags() == [{"slipway", FILE, "vnf-one"}]
     await world.release("two")
@@ -294,7 +294,7 @@ class Endless(BytesIO):
 
 
 async def test_who_watches_sees_how_far_an_upload_is(world: World) -> None:
-    world.use(Patience(settle=0.01, together=0.02, telling=0.01))
+    world.use(ImageTimeouts(tag_settle=0.01, create_race=0.02, progress=0.01))
     vnf, file = world.vnf("one"), Endless()
     vnf.open = lambda: file
     task = asyncio.ensure_future(world.upload(vnf))

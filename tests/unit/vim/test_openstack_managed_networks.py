@@ -13,7 +13,7 @@ from slipway.model.instance import CpConfig, ExtVirtualLink, IpAddresses, IpOver
 from slipway.model.machine import Address
 from slipway.model.target import VnfTarget
 from slipway.vim.openstack.base_hot import rendered
-from slipway.vim.openstack.blueprint import blueprint
+from slipway.vim.openstack.desired_stack import desired_stack
 from slipway.vim.openstack.driver import OpenStackDriver
 from slipway.vim.openstack.stack_spec import StackSpec
 from tests.unit.vim.openstack_hots import INDEXED, TOP, indexed_flavour
@@ -24,7 +24,7 @@ SUBNET, SUBNET6 = "f2ca4370-8b4b-4c2a-8c0a-4994d3da556d", "5cd1f2f0-64a6-43c5-9f
 
 
 def spec_of(after: VnfTarget) -> StackSpec:
-    return blueprint(change_to(after), after).spec
+    return desired_stack(change_to(after), after).spec
 
 
 def resources(after: VnfTarget) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from slipway.model.instance import IpAddresses
 from slipway.model.machine import FoundMachine
 from slipway.model.target import Renewal, VnfTarget
 from slipway.vim.openstack.base_hot import rendered
-from slipway.vim.openstack.blueprint import blueprint
+from slipway.vim.openstack.desired_stack import desired_stack
 from slipway.vim.openstack.stack_spec import FileRef, StackSpec
 from tests.unit.vim.openstack_hots import GROUPS, INDEXED, TOP, groups_flavour, indexed_flavour
 from tests.unit.vim.openstack_targets import change_to, fixed, link, package_file, target
@@ -40,7 +40,7 @@ def indexed(**changes: Any) -> VnfTarget:
 
 
 def spec_of(after: VnfTarget, *standing: FoundMachine) -> StackSpec:
-    return blueprint(change_to(after, *standing), after).spec
+    return desired_stack(change_to(after, *standing), after).spec
 
 
 def nfv(after: VnfTarget, *standing: FoundMachine) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class TestGroups:
 
     def test_what_a_member_is_made_from_is_recorded_as_the_group_was_told(self) -> None:
         after = groups(images={"workerNode": "new"})
-        drawn = blueprint(change_to(after, found("workerNode-1", "old", "m1.old", "az1")), after)
+        drawn = desired_stack(change_to(after, found("workerNode-1", "old", "m1.old", "az1")), after)
         workers = [one for one in drawn.members if one.vdu == "workerNode"]
         assert {(one.image, one.flavour, one.zone) for one in workers} == {("old", "m1.old", "az1")}
 
@@ -145,9 +145,9 @@ class TestGroups:
 
     def test_a_scale_touches_nobody_else_although_all_share_the_parameter_of_the_capacity(self) -> None:
         before, after = groups(), groups(members=["masterNode-0", "storage-0", *(f"workerNode-{n}" for n in range(3))])
-        was, will = (blueprint(change_to(one), one) for one in (before, after))
-        assert was.own_part("workerNode-0") == will.own_part("workerNode-0")
-        assert was.own_part("storage-0") == will.own_part("storage-0")
+        was, will = (desired_stack(change_to(one), one) for one in (before, after))
+        assert was.definition_of("workerNode-0") == will.definition_of("workerNode-0")
+        assert was.definition_of("storage-0") == will.definition_of("storage-0")
 
     def test_when_nobody_stays_all_are_told_what_is_new(self) -> None:
         after = groups(images={"workerNode": "new"})
@@ -155,7 +155,7 @@ class TestGroups:
             change_to(after, msgspec.structs.replace(found("workerNode-0", "old", "m1.old"), id="former")),
             renewal=Renewal(members=frozenset({"former"})),
         )
-        assert blueprint(gone, after).spec.parameters["nfv"]["VDU"]["workerNode"]["image"] == "new"
+        assert desired_stack(gone, after).spec.parameters["nfv"]["VDU"]["workerNode"]["image"] == "new"
 
     def test_a_group_without_members_is_told_what_its_first_one_would_get(self) -> None:
         files = {**GROUPS, TOP: GROUPS[TOP].replace("min_size: 2", "min_size: 0")}

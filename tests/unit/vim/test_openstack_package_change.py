@@ -12,10 +12,17 @@ from slipway.model.descriptor import Flavour
 from slipway.model.machine import Found, FoundMachine, FoundPort, FoundVolume
 from slipway.model.plan import Plan, Step
 from slipway.model.target import Change, Renewal, VnfcMember, VnfTarget
-from slipway.vim.openstack.actions import servers_put_there
+from slipway.vim.openstack.actions import replacement_servers
 from slipway.vim.openstack.answers import Port, Server
 from slipway.vim.openstack.heat import PORT, SERVER, Stack, StackResource
-from slipway.vim.openstack.stack_change import ChangeStack, digest_of
+from slipway.vim.openstack.stack_change import (
+    CHANGE_STACK,
+    FOLLOWING_CHANGE,
+    ChangeStack,
+    as_args,
+    digest_of,
+    whole_change,
+)
 from slipway.vim.openstack.stack_state import StackState, surplus
 from slipway.vim.openstack.stack_steps import steps_of
 from tests.unit.vim.openstack_hots import GROUPS, INDEXED, groups_flavour, indexed_flavour
@@ -63,7 +70,20 @@ def change(before: VnfTarget, after: VnfTarget, *vdus: str) -> Change:
 
 
 def steps(before: VnfTarget, after: VnfTarget, *vdus: str) -> Plan:
-    return steps_of(change(before, after, *vdus), standing(before)).checked()
+    return with_whole_changes(steps_of(change(before, after, *vdus), standing(before)).checked())
+
+
+def with_whole_changes(plan: Plan) -> Plan:
+    """Each change of the stack as its action sees it; a plan has only what differs from the one before it."""
+    journal = {step.id: step.args for step in plan.steps}
+    return Plan(
+        tuple(
+            replace(step, action=CHANGE_STACK, args=as_args(whole_change(step.args, journal.__getitem__)))
+            if step.action in (CHANGE_STACK, FOLLOWING_CHANGE)
+            else step
+            for step in plan.steps
+        )
+    )
 
 
 def args(step: Step) -> ChangeStack:
@@ -153,7 +173,7 @@ class TestGenerated:
             for one in now.inventory.machines
         )
         now = dataclasses.replace(now, inventory=replace(now.inventory, machines=granted))
-        for step in steps_of(now, now.inventory).steps:
+        for step in with_whole_changes(steps_of(now, now.inventory)).steps:
             for spec in (args(step).before, args(step).after):
                 assert spec is not None
                 assert spec.template is not None
@@ -194,7 +214,7 @@ class TestTemplatesOfPackages:
             for one in now.inventory.machines
         )
         now = dataclasses.replace(now, inventory=replace(now.inventory, machines=filled))
-        plan = steps_of(now, now.inventory)
+        plan = with_whole_changes(steps_of(now, now.inventory))
         assert [step.nodes for step in plan.steps] == [("VDU1-0",), ("VDU1-1",)]
         assert [told(step, "VDU2-root") for step in plan.steps] == [["root"], ["root"]]
 
@@ -228,7 +248,7 @@ class TestTemplatesOfPackages:
 
 
 class TestUndo:
-    """`servers_put_there`: whom the way back makes anew."""
+    """`replacement_servers`: whom the way back makes anew."""
 
     def step(self) -> ChangeStack:
         return args(steps(target(flavour()), target(with_image(flavour(), "work", "new")), "work").steps[0])
@@ -241,19 +261,19 @@ class TestUndo:
     def test_a_server_that_took_the_place_of_another_goes(self) -> None:
         step = self.step()
         assert step.after is not None
-        assert servers_put_there(self.there(digest_of(step.after), "another"), step) == {"another"}
+        assert replacement_servers(self.there(digest_of(step.after), "another"), step) == {"another"}
 
     def test_what_was_not_begun_or_is_taken_back_stays(self) -> None:
         step = self.step()
         assert step.before is not None
-        assert servers_put_there(self.there(digest_of(step.before), "server of work-0"), step) == set()
-        assert servers_put_there(self.there(digest_of(step.before), "another"), step) == set()
+        assert replacement_servers(self.there(digest_of(step.before), "server of work-0"), step) == set()
+        assert replacement_servers(self.there(digest_of(step.before), "another"), step) == set()
 
     def test_one_that_was_only_marked_before_a_crash_is_made_anew(self) -> None:
         step = self.step()
         assert step.before is not None
         there = self.there(digest_of(step.before), "server of work-0", "CHECK_FAILED")
-        assert servers_put_there(there, step) == {"server of work-0"}
+        assert replacement_servers(there, step) == {"server of work-0"}
 
     def test_a_member_of_a_group_that_was_made_anew_is_not_one_too_many(self) -> None:
         new = groups(with_image(groups_flavour(), "workerNode", "new"))

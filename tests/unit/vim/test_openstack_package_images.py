@@ -247,7 +247,7 @@ def test_user_data_may_use_any_image_and_gets_their_names() -> None:
     fixed_image = {path: text.replace("{get_param: [nfv, VDU, masterNode, image]}", "cirros")
                    for path, text in files.items()}  # fmt: skip
     made = plan(None, groups(files=fixed_image, parameters={"key": "mine", **USER_DATA}))
-    assert ids(made) == ["upload image master", "upload image worker", "note stack", "run user data", "make stack"]
+    assert ids(made) == ["upload image master", "upload image worker", "read stack", "run user data", "make stack"]
     run = next(step for step in made.steps if step.id == "run user data")
     assert run.args["images"] == {"masterNode": image_name(OLD), "workerNode": image_name(NEW)}
 

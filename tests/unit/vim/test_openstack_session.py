@@ -17,7 +17,7 @@ from slipway.model.action import VimConnection
 from slipway.model.errors import VimError, VimFault
 from slipway.model.vim import OPENSTACK
 from slipway.outgoing.guard import Guard
-from slipway.vim.openstack.errors import explained
+from slipway.vim.openstack.errors import translated_errors
 from slipway.vim.openstack.session import KEPT_SECONDS, OpenStackSessions
 from tests.unit.outgoing.guards import answering
 from tests.unit.vim.authority import Authority
@@ -89,7 +89,7 @@ def logins(keystone: Keystone) -> int:
 
 
 def stacks(sessions: OpenStackSessions, vim: VimConnection) -> list[str]:
-    with explained("Listing stacks"):
+    with translated_errors("Listing stacks"):
         return [stack.name for stack in sessions.connect(vim).orchestration.stacks()]
 
 
@@ -248,7 +248,7 @@ def test_nothing_is_asked_again_behind_our_back(keystone: Keystone, sessions: Op
     with serving(answer) as url:
         keystone.endpoints["image"] = f"{url}/v2"
         connection = sessions.connect(to(keystone))
-        with pytest.raises(VimError, match="answered 503"), explained("Listing images"):
+        with pytest.raises(VimError, match="answered 503"), translated_errors("Listing images"):
             list(connection.image.images())
     assert asked.count("/v2/images") == 1
 
@@ -316,6 +316,6 @@ assert "openstack" not in sys.modules
 def test_a_secret_that_a_server_repeats_is_left_out() -> None:
     from keystoneauth1.exceptions import BadRequest
 
-    with pytest.raises(VimError) as caught, explained("Logging in", ["s3cret"]):
+    with pytest.raises(VimError) as caught, translated_errors("Logging in", ["s3cret"]):
         raise BadRequest("s3cret is no password", http_status=400, url="http://k/v3")
     assert caught.value.detail == "Logging in: k answered 400: *** is no password."

@@ -14,7 +14,7 @@ from slipway.vim.openstack.answers import AttachedVolume, Port, Server, decoded
 from slipway.vim.openstack.cloud import Cloud, Query
 from slipway.vim.openstack.heat import FLOATING_IP, PORT, SERVER, VOLUME, Stack, StackResource
 from slipway.vim.openstack.stack_change import StackMember
-from slipway.vim.openstack.stack_state import StackState, found, look, servers_of, surplus, unheld_ports
+from slipway.vim.openstack.stack_state import StackState, found, look, servers_of, surplus, unattached_ports
 
 T = TypeVar("T")
 STACK = Stack("top", "vnf-1", "CREATE_COMPLETE", "", "digest")
@@ -75,7 +75,7 @@ def test_ports_that_no_server_holds_are_told_apart() -> None:
         resource("gone_CP", id_="r", type_=PORT),
         ports={"p": "", "q": "a", "s": ""},
     )
-    assert [(port.id, port.name) for port in unheld_ports(there)] == [("p", "vip_CP")]
+    assert [(port.id, port.name) for port in unattached_ports(there)] == [("p", "vip_CP")]
 
 
 def test_another_vdu_in_the_same_group_is_not_mistaken() -> None:

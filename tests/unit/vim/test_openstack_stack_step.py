@@ -6,6 +6,7 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from slipway.model.action import VimConnection
 from slipway.model.errors import StepError, VimError, VimFault
@@ -16,7 +17,8 @@ from slipway.vim.openstack.actions import StackActions
 from slipway.vim.openstack.answers import decoded
 from slipway.vim.openstack.cloud import Cloud
 from slipway.vim.openstack.heat import SERVER
-from slipway.vim.openstack.stack_change import ChangeStack, StackMember, digest_of
+from slipway.vim.openstack.hot_template import GROUP
+from slipway.vim.openstack.stack_change import ChangeStack, StackMember, as_args, digest_of, following_change
 from slipway.vim.openstack.stack_spec import StackSpec
 from slipway.vim.openstack.stack_state import STACK
 from slipway.vim.openstack.stack_steps import steps_of
@@ -103,11 +105,14 @@ class SecretContext(Context):
         return replace_references(document, lambda secret_id: f"clear {secret_id}")
 
 
-async def run(cloud: OneStack, args: ChangeStack, *, undo: bool = False) -> Outcome:
-    action = StackActions(lambda connection: cast("Cloud", cloud)).all[0]
+async def run(
+    cloud: OneStack, args: Any, *, undo: bool = False, planned: dict[str, dict[str, Any]] | None = None
+) -> Outcome:
+    actions = StackActions(lambda connection: cast("Cloud", cloud)).all
+    action = next(one for one in actions if isinstance(args, one.args))
     work = action.undo if undo else action.run
     assert work is not None
-    return await work(args, SecretContext(VimConnection("openstack", {}, {}, {}), "i"))
+    return await work(args, SecretContext(VimConnection("openstack", {}, {}, {}), "i", planned=planned or {}))
 
 
 async def test_a_stack_that_somebody_began_to_delete_is_not_deleted_by_a_scale() -> None:
@@ -161,6 +166,30 @@ async def test_secrets_that_heat_is_told_are_kept_out_of_what_it_says() -> None:
     assert list(cloud.told_secrets) == ["clear 7", "vim password"]
 
 
+async def test_a_step_of_a_later_batch_is_run_and_taken_back_from_what_the_journal_has() -> None:
+    first = ChangeStack(
+        before=ONE, after=ONE, members=(member(0, "work-0"),), former=(member(0, "work-0"),), known=("vnfc-0",)
+    )
+    second = replace(REPLACE, before=first.after, former=first.members)
+    following = following_change("first", first, second)
+    assert following is not None
+    cloud, planned = OneStack("UPDATE_COMPLETE"), {"first": as_args(first)}
+    made = await run(cloud, as_args(following), planned=planned)
+    assert [(one.id, one.resource_id) for one in made.machines] == [("vnfc-9", "work-0 anew")]
+    assert cloud.digest == digest_of(LARGER)
+    back = await run(cloud, as_args(following), undo=True, planned=planned)
+    assert [(one.id, one.resource_id) for one in back.machines] == [("vnfc-0", "work-0 anew anew")]
+    assert cloud.digest == digest_of(ONE)
+
+
+async def test_the_outcome_of_a_later_batch_is_about_its_own_members() -> None:
+    cloud = OneStack("UPDATE_COMPLETE")
+    both = (member(0, "work-0"), replace(member(1), top="work-0"))
+    same = ChangeStack(before=ONE, after=ONE, members=both, former=both, reported=("work-1",))
+    assert [one.id for one in (await run(cloud, same)).machines] == ["vnfc-1"]
+    assert [one.id for one in (await run(cloud, same, undo=True)).machines] == ["vnfc-1"]
+
+
 def standing_machine(name: str, **more: Any) -> FoundMachine:
     vdu = name.rpartition("-")[0]
     return FoundMachine(id=f"id of {name}", name=name, vdu=vdu, resource_id=f"server {name}", ready=True, **more)
@@ -210,3 +239,49 @@ async def test_a_replacement_that_heat_refuses_leaves_no_mark_for_the_next_opera
     assert not cloud.marked
     back = await run(cloud, REPLACE, undo=True)
     assert [(one.id, one.resource_id) for one in back.machines] == [("vnfc-0", "work-0")]
+
+
+GROUPED = StackSpec(
+    template={"resources": {"workers": {"type": GROUP, "properties": {"resource": {"type": "work.yaml"}}}}}
+)
+OTHER_IMAGE = StackSpec(
+    template={"resources": {"workers": {"type": GROUP, "properties": {"resource": {"type": "next.yaml"}}}}}
+)
+
+
+class OneGroup(OneStack):
+    """Whose members failed, or did not. `told`: what each update says of a member."""
+
+    def __init__(self, status: str) -> None:
+        super().__init__(status)
+        self.told: list[dict[str, Any]] = []
+
+    async def call(self, service: str, method: str, path: str, *, json: Any = None, secrets: Any = ()) -> None:
+        await super().call(service, method, path, json=json, secrets=secrets)
+        if method == "PUT" and path.startswith("/stacks"):
+            self.told.append(json["template"]["resources"]["workers"]["properties"]["resource"])
+
+    def _said(self, path: str) -> dict[str, Any]:
+        said = super()._said(path)
+        group = {"resource_name": "workers", "resource_type": GROUP, "resource_status": self.status}
+        link = {"rel": "stack", "href": "http://heat/v1/p/stacks/vnf-i/1"}
+        if path.endswith("/resources"):
+            said["resources"].append({**group, "physical_resource_id": "g", "links": [link]})
+        return said
+
+
+async def test_the_way_back_is_something_new_to_a_group_whose_update_failed() -> None:
+    """Else Heat, which remembers what the group was before that, leaves the member that failed as it is."""
+    change = ChangeStack(
+        before=GROUPED, after=OTHER_IMAGE, members=(member(0, "work-0"),), former=(member(0, "work-0"),)
+    )
+    cloud = OneGroup("UPDATE_FAILED")
+    await run(cloud, change, undo=True)
+    cloud.status, cloud.digest = "UPDATE_FAILED", digest_of(OTHER_IMAGE)
+    await run(cloud, change, undo=True)
+    first, second = cloud.told
+    assert (first["type"], second["type"]) == ("work.yaml", "work.yaml")
+    assert first["metadata"] != second["metadata"]
+    cloud = OneGroup("UPDATE_COMPLETE")
+    await run(cloud, change)
+    assert cloud.told == [{"type": "next.yaml"}]

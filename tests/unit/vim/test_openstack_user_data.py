@@ -13,9 +13,9 @@ from slipway.model.machine import Found
 from slipway.model.secrets import find_secrets, reference, restore_references
 from slipway.model.target import Change, VnfcMember, VnfTarget
 from slipway.model.user_data import STACK, STACK_SECRET, UserData, stack_data
-from slipway.vim.openstack.blueprint import blueprint, present_blueprint
+from slipway.vim.openstack.desired_stack import current_stack, desired_stack
 from slipway.vim.openstack.driver import OpenStackDriver
-from slipway.vim.openstack.user_data_stack import NoteStack, StackBody, user_data_steps, with_answer
+from slipway.vim.openstack.user_data_stack import ReadStack, StackBody, user_data_steps, with_user_data
 from tests.contract.life import ONE, two_vdus
 from tests.lab.openstack.hot_packages import indexed
 
@@ -29,17 +29,17 @@ def body(**nfv: Any) -> StackBody:
 
 
 def test_at_instantiation_its_parameters_are_all_there_are() -> None:
-    made = with_answer({"parameters": {"nfv": {"VDU": 1}}}, body(CP=1))
+    made = with_user_data({"parameters": {"nfv": {"VDU": 1}}}, body(CP=1))
     assert made == StackBody(template=TEMPLATE, files=FILES, parameters={"nfv": {"VDU": 1}})
 
 
 def test_later_it_says_only_what_is_otherwise() -> None:
-    made = with_answer({"parameters": {"nfv": {"VDU": 2}}}, body(), body(VDU=1, CP=1), body())
+    made = with_user_data({"parameters": {"nfv": {"VDU": 2}}}, body(), body(VDU=1, CP=1), body())
     assert made.parameters == {"nfv": {"VDU": 2, "CP": 1}, "colour": "red"}
 
 
 def test_unless_it_wants_all_anew() -> None:
-    made = with_answer({"parameters": {"nfv": {"VDU": 2}}, "existing": False}, body(), body(VDU=1, CP=1), body())
+    made = with_user_data({"parameters": {"nfv": {"VDU": 2}}, "existing": False}, body(), body(VDU=1, CP=1), body())
     assert made.parameters == {"nfv": {"VDU": 2}}
 
 
@@ -47,17 +47,17 @@ def test_a_member_comes_and_goes_by_what_it_says_of_the_template() -> None:
     """The others stay, also where only user data ever named them."""
     noted = StackBody(template=OTHER, files=FILES)
     came = {"resources": {"VDU1-1": {"type": "VDU1.yaml"}}}
-    made = with_answer({"template": came}, body(), noted, body())
+    made = with_user_data({"template": came}, body(), noted, body())
     assert made.template["resources"].keys() == {"VDU1-0", "VDU1-1"}
     assert made.files == FILES
-    made = with_answer({"template": {"resources": {"VDU1-1": None}}}, body(), made, body())
+    made = with_user_data({"template": {"resources": {"VDU1-1": None}}}, body(), made, body())
     assert made.template == OTHER
 
 
 def test_where_it_says_nothing_of_the_template_that_of_the_stack_stays() -> None:
     """A heal by parameters alone must not take away what user data made at the instantiation."""
     noted = StackBody(template=OTHER, files={"VDU1.yaml": "made by user data"})
-    made = with_answer({"parameters": {"colour": "blue"}}, body(), noted, body())
+    made = with_user_data({"parameters": {"colour": "blue"}}, body(), noted, body())
     assert (made.template, made.files) == (noted.template, noted.files)
 
 
@@ -68,14 +68,14 @@ def test_where_it_says_nothing_the_stack_keeps_all_but_what_the_operation_change
     planned = StackBody(
         template={**TEMPLATE, **new}, files={**FILES, "new.yaml": ""}, parameters={"nfv": {"CP": {"a": 2}}}
     )
-    made = with_answer({}, planned, noted, before)
+    made = with_user_data({}, planned, noted, before)
     assert made.parameters == {"nfv": {"CP": {"a": 2}, "own": "kept"}}
     assert made.template["resources"].keys() == {"VDU1-0", "more"}
     assert made.files == planned.files
 
 
 def test_its_template_and_files_count() -> None:
-    made = with_answer({"template": OTHER, "files": FILES, "parameters": {}}, body())
+    made = with_user_data({"template": OTHER, "files": FILES, "parameters": {}}, body())
     assert made.template == OTHER
 
 
@@ -83,7 +83,7 @@ def test_its_template_and_files_count() -> None:
 def test_its_template_may_use_nothing_from_elsewhere(type_: str) -> None:
     template = {"heat_template_version": "2021-04-16", "resources": {"a": {"type": type_}}}
     with pytest.raises(PackageError, match="nothing is fetched from elsewhere"):
-        with_answer({"template": template}, body())
+        with_user_data({"template": template}, body())
 
 
 def test_what_is_noted_of_a_stack_keeps_its_secrets_hidden_wherever_user_data_put_them() -> None:
@@ -93,7 +93,7 @@ def test_what_is_noted_of_a_stack_keeps_its_secrets_hidden_wherever_user_data_pu
     change = Change(instance_id="i", version=1, inventory=Found(), after=after)
     named = UserData("UserData/data.py", "Data")
     note, _ = user_data_steps(change, after, named, {"nfv": {"VDU": {"key": reference("planned")}}}, ())
-    assert msgspec.convert(note.args, NoteStack).secrets == (reference("planned"), reference("given"))
+    assert msgspec.convert(note.args, ReadStack).secrets == (reference("planned"), reference("given"))
     told = {"nfv": {"VDU": {"key": "k", "copy": ["open sesame"]}, "colour": "red"}}
     known = [(reference("planned"), "k"), (reference("given"), "open sesame")]
     assert restore_references(told, known) == {
@@ -143,7 +143,7 @@ def test_servers_are_looked_for_anywhere_also_when_only_this_request_names_user_
         vnfd_id="first", flavour=two_vdus(), scale={}, counts={"base": 1}, members=(member,), files=indexed("first")
     )
     change = Change(instance_id=ONE, version=1, inventory=Found(), after=after)
-    assert [one.top for one in blueprint(change, after).members] == ["base"]
+    assert [one.top for one in desired_stack(change, after).members] == ["base"]
     named = dataclasses.replace(change, additional_params={"lcm-operation-user-data": "./UserData/data.py"})
-    for drawn in (blueprint(named, after), present_blueprint(named, after)):
+    for drawn in (desired_stack(named, after), current_stack(named, after)):
         assert [(one.top, one.group) for one in drawn.members] == [(None, True)]

@@ -6,13 +6,14 @@ import io
 import tarfile
 from ipaddress import IPv4Network
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from slipway.model.action import VimConnection
-from slipway.model.descriptor import Flavour, Vdu
+from slipway.model.descriptor import ConnectionPoint, Flavour, Vdu
 from slipway.model.errors import BadRequest, Unprocessable, VimError, VimFault
 from slipway.model.machine import Found
 from slipway.model.target import Change, VnfTarget
@@ -86,6 +87,28 @@ def test_containers_are_refused(driver: SandboxDriver) -> None:
     flavour = Flavour(id="simple", vdus={"web": Vdu(name="web", initial=1, maximum=1, container=True)})
     after = VnfTarget(vnfd_id="vnfd", flavour=flavour, scale={}, counts={"web": 1})
     with pytest.raises(Unprocessable, match="a sandbox holds machines, and web of the VNFD are containers"):
+        driver.refuse(Change(instance_id="i", version=1, inventory=Found(), after=after))
+
+
+@pytest.mark.parametrize(
+    ("words", "vnic_type", "reason"),
+    [
+        ({"metadata": {"a": "b"}}, None, "VDU web: a sandbox tells machines no kvp_data"),
+        (
+            {"boot_order": ("root",)},
+            None,
+            "VDU web: a sandbox boots machines from their image, and boot_order",
+        ),
+        ({}, "direct", "connection point cp: a sandbox has no ports of the vnic_type direct"),
+    ],
+)
+def test_what_machines_of_the_vnfd_would_lack_is_refused(
+    driver: SandboxDriver, words: dict[str, Any], vnic_type: str | None, reason: str
+) -> None:
+    point = ConnectionPoint(name="cp", vdu="web", vnic_type=vnic_type)
+    flavour = Flavour(id="simple", vdus={"web": Vdu(name="web", **words)}, connection_points={"cp": point})
+    after = VnfTarget(vnfd_id="vnfd", flavour=flavour, scale={}, counts={"web": 1})
+    with pytest.raises(Unprocessable, match=reason):
         driver.refuse(Change(instance_id="i", version=1, inventory=Found(), after=after))
 
 

@@ -57,7 +57,7 @@ def url(tmp_path: Path, published: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def said() -> list[str]:
+def message_of() -> list[str]:
     return []
 
 

@@ -58,7 +58,7 @@ class FileVolumeDriver(driver.VolumeDriver):
             "max_over_subscription_ratio": "100.0",
             "provisioned_capacity_gb": 0,
             "reserved_percentage": 0,
-            "multiattach": False,
+            "multiattach": True,
             "QoS_support": False,
         }
 

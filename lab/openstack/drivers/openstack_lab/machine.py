@@ -18,6 +18,7 @@ lists, stops or destroys machines by hand.
 
 import contextlib
 import fcntl
+import glob
 import ipaddress
 import json
 import logging
@@ -381,7 +382,7 @@ class Machines:
             for nic in spec["nics"]:
                 self.bridges.unplug(nic)
             for disk in spec["disks"]:
-                self._unloop(disk["path"])
+                self._unloop(uuid, disk["path"])
             self._remove_cgroups(uuid)
 
     def destroy(self, uuid):
@@ -469,10 +470,20 @@ class Machines:
         device = os.stat(name).st_rdev
         return os.major(device), os.minor(device)
 
-    @staticmethod
-    def _unloop(path):
+    def _unloop(self, uuid, path):
+        """Unless another machine that runs has the disk, too; those of the other hosts are in directories beside."""
+        for directory in glob.glob(os.path.join(self.directory, "../../*/machines")):
+            others = Machines(directory, self.boot)
+            if any(other != uuid and others._runs_with(other, path) for other in others.list()):
+                return
         for name in run("losetup", "--noheadings", "--output", "NAME", "--associated", path, check=False).split():
             run("losetup", "--detach", name, check=False)
+
+    def _runs_with(self, uuid, path):
+        try:
+            return self.pid(uuid) is not None and path in [disk["path"] for disk in self.load(uuid)["disks"]]
+        except FileNotFoundError:  # destroyed meanwhile
+            return False
 
     def attach_disk(self, uuid, device, path):
         with self.lock(uuid):
@@ -498,7 +509,7 @@ class Machines:
                         with contextlib.suppress(OSError):
                             os.unlink(f"/proc/{pid}/root/dev/{disk['device']}")
                 self._save(uuid, spec)
-            self._unloop(path)
+            self._unloop(uuid, path)
 
     def resize_disk(self, path):
         for name in run("losetup", "--noheadings", "--output", "NAME", "--associated", path).split():

@@ -63,6 +63,7 @@ class LabHostDriver(driver.ComputeDriver):
         supports_tagged_attach_interface=True,
         supports_tagged_attach_volume=True,
         supports_extend_volume=True,
+        supports_multiattach=True,
         supports_migrate_to_same_host=True,
         supports_image_type_raw=True,
         supports_image_type_qcow2=True,

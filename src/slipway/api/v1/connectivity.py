@@ -21,9 +21,9 @@ from slipway.model.instance import (
     ExtManagedVirtualLink,
     ExtVirtualLink,
     ResourceHandle,
+    Term,
     VnfExtCpData,
 )
-from slipway.model.requests import Name
 
 
 class IpAddressData(LenientStruct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class IpAddressData(LenientStruct, frozen=True, kw_only=True):
     fixed_addresses: tuple[str, ...] = ()
     num_dynamic_addresses: Annotated[int, Meta(ge=1)] | None = None
     address_range: dict[str, str] | None = None
-    subnet_id: str | None = None
+    subnet_id: Term | None = None
 
     def __post_init__(self) -> None:
         """A ValueError becomes part of the refusal of the body, with the path to here."""
@@ -57,35 +57,35 @@ class ProtocolData(LenientStruct, frozen=True, kw_only=True):
 
 
 class ExtCpConfig(LenientStruct, frozen=True, kw_only=True):
-    link_port_id: Name | None = None
+    link_port_id: Term | None = None
     cp_protocol_data: tuple[ProtocolData, ...] = ()
 
 
 class ExtCpData(LenientStruct, frozen=True, kw_only=True):
-    cpd_id: Name
+    cpd_id: Term
     cp_config: Annotated[tuple[ExtCpConfig, ...], Meta(min_length=1)]
 
 
 class ExtLinkPortData(LenientStruct, frozen=True, kw_only=True):
-    id: Name
+    id: Term
     resource_handle: ResourceHandle
 
 
 class ExtVirtualLinkData(LenientStruct, frozen=True, kw_only=True):
-    id: Name
-    resource_id: Name
+    id: Term
+    resource_id: Term
     ext_cps: Annotated[tuple[ExtCpData, ...], Meta(min_length=1)]
-    vim_connection_id: Name | None = None
-    resource_provider_id: Name | None = None
+    vim_connection_id: Term | None = None
+    resource_provider_id: Term | None = None
     ext_link_ports: tuple[ExtLinkPortData, ...] = ()
 
 
 class ExtManagedVirtualLinkData(LenientStruct, frozen=True, kw_only=True):
-    id: Name
-    vnf_virtual_link_desc_id: Name
-    resource_id: Name
-    vim_connection_id: Name | None = None
-    resource_provider_id: Name | None = None
+    id: Term
+    vnf_virtual_link_desc_id: Term
+    resource_id: Term
+    vim_connection_id: Term | None = None
+    resource_provider_id: Term | None = None
 
 
 def to_links(links: Iterable[ExtVirtualLinkData]) -> tuple[ExtVirtualLink, ...]:

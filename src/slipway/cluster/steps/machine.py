@@ -20,7 +20,8 @@ from slipway.remote.quoting import run_script
 
 _PASSING = re.compile(
     "Client.Timeout exceeded|i/o timeout|connection refused|TLS handshake timeout|context deadline exceeded"
-    "|etcdserver: (leader changed|request timed out)"
+    "|etcdserver: (leader changed|request timed out|can only promote a learner member which is in sync)"
+    "|the etcd member [0-9a-f]+ is not started"  # in the time that kubeadm gives it: join begins anew without it
     '|is forbidden: User "system:node:'  # by an API server that has just started, and does not know its nodes yet
 )
 SCRIPTS = Path(__file__).parent.parent / "scripts"

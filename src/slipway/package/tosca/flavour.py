@@ -9,7 +9,7 @@ from slipway.model.errors import PackageError
 from slipway.package.tosca.artifact_files import ArtifactFiles
 from slipway.package.tosca.hooks import read_hooks
 from slipway.package.tosca.network import read_connection_points, read_virtual_links
-from slipway.package.tosca.node_types import MCIOP, VNF
+from slipway.package.tosca.node_types import MCIOP, VIRTUAL_LINK, VNF
 from slipway.package.tosca.scaling import read_aspects, read_levels, with_initial_deltas
 from slipway.package.tosca.section import some
 from slipway.package.tosca.topology import Topology
@@ -73,6 +73,9 @@ def _placement(topology: Topology) -> Iterator[PlacementRule]:
             what = f"The policy {policy.name!r} has targets that are not declared ({some(unknown)}): those are ignored."
             cure = "remove them, or name VDUs, virtual links or placement groups."
             topology.warnings.add(policy.section.error(what, cure, "targets"))
+        if links := [name for name in members if name in topology.nodes and topology.nodes[name].kind == VIRTUAL_LINK]:
+            what = f"The policy {policy.name!r} is for virtual links ({some(links)}): nothing is done about those."
+            topology.warnings.add(policy.section.error(what, "remove them, or name VDUs.", "targets"))
         yield PlacementRule(
             name=policy.name,
             apart=_APART[policy.kind],

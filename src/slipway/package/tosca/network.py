@@ -5,9 +5,14 @@ from __future__ import annotations
 import ipaddress
 
 from slipway.model.descriptor import ConnectionPoint, Vdu, VirtualLink
-from slipway.package.tosca.node_types import VDU_CP, VIRTUAL_LINK, NodeTemplate
+from slipway.package.tosca.node_types import VDU_CP, VIP_CP, VIRTUAL_LINK, NodeTemplate
 from slipway.package.tosca.section import some
 from slipway.package.tosca.topology import Topology, requirements
+
+VNIC_TYPES = ("normal", "macvtap", "direct", "baremetal", "virtio-forwarder", "direct-physical", "smart-nic")
+_OLDER_VNIC_TYPES = {"virtio": "normal"}  # what a normal one is to the machine
+_IN_A_TEMPLATE = "remove it, or write a template in BaseHOT that has it."
+_UNREAD = ("allowed_address_data", "bitrate_requirement", "trunk_mode", "virtual_network_interface_requirements")
 
 
 def read_virtual_links(topology: Topology) -> dict[str, VirtualLink]:
@@ -32,6 +37,9 @@ def _virtual_link(node: NodeTemplate) -> VirtualLink:
 def read_connection_points(
     topology: Topology, vdus: dict[str, Vdu], links: dict[str, VirtualLink]
 ) -> dict[str, ConnectionPoint]:
+    for node in topology.of_kind(VIP_CP):
+        what = f"The connection point {node.name!r} is for an address that others share: no port is made for it."
+        topology.warnings.add(node.section.error(what, _IN_A_TEMPLATE))
     return {node.name: _connection_point(node, topology, vdus, links) for node in topology.of_kind(VDU_CP)}
 
 
@@ -55,9 +63,32 @@ def _connection_point(
         raise node.section.error(
             f"The connection point {node.name!r} is bound to no VDU.", "add `- virtual_binding: <VDU>`."
         )
+    _warn_of_unread(node, topology)
     return ConnectionPoint(
         name=node.name,
         vdu=vdu,
         order=node.properties.number("order") or 0,
         virtual_link=link,
+        vnic_type=_vnic_type(node),
     )
+
+
+def _vnic_type(node: NodeTemplate) -> str | None:
+    asked = node.properties.text("vnic_type")
+    kind = _OLDER_VNIC_TYPES.get(asked, asked) if asked else None
+    if kind is not None and kind not in VNIC_TYPES:
+        what = f"vnic_type {kind[:60]!r} of the connection point {node.name!r} is none."
+        raise node.properties.error(what, f"write one of: {', '.join(VNIC_TYPES)}.", "vnic_type")
+    return kind
+
+
+def _warn_of_unread(node: NodeTemplate, topology: Topology) -> None:
+    properties = node.properties
+    found = [(properties, key) for key in _UNREAD if properties.value(key)]
+    for protocol in properties.listed("protocol"):
+        for address in protocol.listed("address_data"):
+            layer = address.section("l3_address_data")
+            found += [(layer, key) for key in ("floating_ip_activated",) if layer.value(key) is True]
+    for holder, key in found:
+        what = f"The connection point {node.name!r} has {key}: nothing is done about it."
+        topology.warnings.add(holder.error(what, _IN_A_TEMPLATE, key))

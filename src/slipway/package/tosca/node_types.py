@@ -13,7 +13,7 @@ COMPUTE = "Vdu.Compute"
 CONTAINER_UNIT = "Vdu.OsContainerDeployableUnit"
 CONTAINER = "Vdu.OsContainer"
 MCIOP = "Mciop"  # what is deployed together on a container infrastructure: its artifacts say how
-VDU_CP = "VduCp"
+VDU_CP, VIP_CP = "VduCp", "VipCp"
 VIRTUAL_LINK = "VnfVirtualLink"
 STORAGES = {
     "Vdu.VirtualBlockStorage": "block",

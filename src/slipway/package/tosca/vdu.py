@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
 
 from slipway.model.descriptor import Storage, Vdu
 from slipway.package.tosca.artifact_files import ArtifactFiles
+from slipway.package.tosca.boot import read_boot_data, read_boot_order
 from slipway.package.tosca.image import read_image
 from slipway.package.tosca.node_types import COMPUTE, CONTAINER, CONTAINER_UNIT, STORAGES, NodeTemplate
 from slipway.package.tosca.section import Section
 from slipway.package.tosca.topology import Topology, requirements
-from slipway.package.yaml_reader import YamlMap
-
-# These have a field of their own, or are about the image.
 
 
 def read_storages(topology: Topology, files: ArtifactFiles) -> dict[str, Storage]:
@@ -55,6 +52,9 @@ def _vdu(node: NodeTemplate, topology: Topology, storages: dict[str, Storage], f
     compute = node.section.section("capabilities").section("virtual_compute").section("properties")
     containers = _containers(node, topology) if node.kind == CONTAINER_UNIT else []
     images = [image for one in (node, *containers) if (image := read_image(one, files)) is not None]
+    boot_data, metadata = read_boot_data(node, topology, files)
+    attached = _attached(node, topology, storages)
+    _warn_of_constraints(node, topology)
     return Vdu(
         name=node.name,
         title=node.properties.text("name"),
@@ -66,8 +66,10 @@ def _vdu(node: NodeTemplate, topology: Topology, storages: dict[str, Storage], f
         cpus=compute.section("virtual_cpu").number("num_virtual_cpu"),
         memory_bytes=compute.section("virtual_memory").size("virtual_mem_size"),
         disk_bytes=_local_disk(compute),
-        boot_data=_boot_data(node.properties, files),
-        storages=_attached(node, topology, storages),
+        boot_data=boot_data,
+        metadata=metadata,
+        storages=attached,
+        boot_order=read_boot_order(node, topology, attached, storages),
         depends_on=_dependencies(node, topology),
     )
 
@@ -102,21 +104,11 @@ def _local_disk(compute: Section) -> int | None:
     return sum(known) if known else None
 
 
-def _boot_data(properties: Section, files: ArtifactFiles) -> str | None:
-    """Given as text, or as a file of the package."""
-    value: Any = properties.value("boot_data")
-    if not isinstance(value, YamlMap):
-        return properties.text("boot_data")
-    data = properties.section("boot_data")
-    data = data.section("content_or_file_data") or data
-    if data.value("content") is not None:
-        return data.text("content")
-    if (source := data.text("source_path")) is None:
-        return None
-    path = files.find(source, data, "source_path")
-    if path is None:
-        raise data.error(f"The boot data {source[:200]!r} is not in the package.", "add the file.", "source_path")
-    return files.read_text(path)
+def _warn_of_constraints(node: NodeTemplate, topology: Topology) -> None:
+    if node.properties.value("nfvi_constraints"):
+        what = f"VDU {node.name!r} has nfvi_constraints: nothing is done about them."
+        cure = "ask for a flavor that meets them by requested_additional_capabilities, or remove them."
+        topology.warnings.add(node.properties.error(what, cure, "nfvi_constraints"))
 
 
 def _dependencies(node: NodeTemplate, topology: Topology) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def is_running(db: sqlite3.Connection, machine_id: str) -> bool:
 
 
 def kubelet_of(db: sqlite3.Connection, cluster_id: str, node: str) -> str | None:
-    """The standing machine whose kubelet speaks for the node."""
+    """The running machine whose kubelet speaks for the node."""
     row = db.execute(
         "SELECT machine.id FROM host JOIN machine ON machine.id = host.machine_id"
         " WHERE host.cluster_id = ? AND host.node = ? AND machine.errors_left >= 0",

@@ -14,7 +14,8 @@ from typing import ClassVar, TypeVar
 
 import msgspec
 
-from slipway.model.connectivity import all_asked_addresses
+from slipway.model.connectivity import all_asked_addresses, used_link_ports
+from slipway.model.descriptor import Flavour
 from slipway.model.errors import Unprocessable
 from slipway.model.instance import ExtVirtualLink
 from slipway.model.machine import (
@@ -70,8 +71,35 @@ class MachineByMachine:
                 f"vimConnectionInfo: {self.words.lower()} holds machines, and {', '.join(containers)} of the VNFD are "
                 "containers; choose a Kubernetes VIM."
             )
+        if change.after:
+            self._refuse_machines(change.after.flavour)
+
+    def _refuse_machines(self, flavour: Flavour) -> None:
+        words = self.words.lower()
+        for vdu in flavour.vdus.values():
+            if vdu.metadata:
+                raise Unprocessable(
+                    f"VDU {vdu.name}: {words} tells machines no kvp_data; put it into the content of the boot data."
+                )
+            if vdu.boot_order:
+                raise Unprocessable(
+                    f"VDU {vdu.name}: {words} boots machines from their image, and boot_order says "
+                    f"{', '.join(vdu.boot_order)}; leave it out."
+                )
+        for cp in flavour.connection_points.values():
+            if cp.vnic_type not in (None, "normal"):
+                raise Unprocessable(
+                    f"The connection point {cp.name}: {words} has no ports of the vnic_type {cp.vnic_type}; leave it "
+                    "out."
+                )
 
     def _refuse_addresses(self, links: Iterable[ExtVirtualLink]) -> None:
+        links = tuple(links)
+        for cp, port in (one for link in links for one in used_link_ports(link)):
+            raise Unprocessable(
+                f"extVirtualLinks: linkPortId {port.id} of the connection point {cp.cpd_id}: {self.words.lower()} "
+                "makes ports, and uses none that exists; leave it out."
+            )
         for cp in (cp for link in links for cp in link.ext_cps):
             for asked in all_asked_addresses(cp):
                 if any(one.subnet for one in asked):

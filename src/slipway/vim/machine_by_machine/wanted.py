@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 
 from msgspec.structs import replace
 
-from slipway.model.connectivity import asked_addresses, asked_mac
+from slipway.model.connectivity import asked_addresses, asked_mac, link_port
 from slipway.model.descriptor import ConnectionPoint, Flavour, Vdu
 from slipway.model.grant import ResourceType
 from slipway.model.instance import ExtVirtualLink, VnfExtCpData
@@ -82,6 +82,7 @@ class _Builder:
             memory_bytes=vdu.memory_bytes,
             disk_bytes=vdu.disk_bytes,
             boot_data=vdu.boot_data,
+            metadata=vdu.metadata,
             zone=zone,
             ports=tuple(self._port(cp, member, old) for cp in self._points(vdu)),
             volumes=tuple(self._volume(name, member, old) for name in vdu.storages if self._is_block(name)),
@@ -96,14 +97,17 @@ class _Builder:
         renewed = kept in self.new_ports or self._renews(old)
         link, asked = self._outside(cp.name)
         network = self.networks.get(cp.virtual_link or "")
-        standing = link.resource_id if link else self.target.managed_networks.get(cp.virtual_link or "")
+        given = link.resource_id if link else self.target.managed_networks.get(cp.virtual_link or "")
+        existing = link_port(link, asked, member.slot) if link and asked else None
         return Port(
             id=kept if kept and not renewed else self.change.new_id("port", member.name, cp.name),
             name=cp.name,
             network=network.id if network and link is None else None,
-            external_network=standing,
+            external_network=given,
             addresses=asked_addresses(asked, member.slot) if asked else (),
             mac=asked_mac(asked, member.slot) if asked else None,
+            vnic_type=cp.vnic_type,
+            existing=existing.resource_handle.resource_id if existing else None,
         )
 
     def _outside(self, cp_name: str) -> tuple[ExtVirtualLink | None, VnfExtCpData | None]:

@@ -1,14 +1,15 @@
 """The step of this driver: a stack becomes what its arguments say, however far it is.
 
-Look: Heat keeps, in a tag, the digest of what a stack was last told to be. If that is what is wanted, the stack is
-complete and the servers that were to go are gone, there is nothing to do. Whatever is in progress is waited for first:
-it may well be this step's own work, from before a crash.
+Look: a tag of the stack has the digest of what it was last created or updated with. If that is what is wanted, the
+stack is complete and the servers that were to go are gone, there is nothing to do. Whatever is in progress is waited
+for first: it may well be this step's own work, from before a crash.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -25,7 +26,16 @@ from slipway.vim.openstack.base_hot import rendered
 from slipway.vim.openstack.cloud import NOVA, Cloud, for_each
 from slipway.vim.openstack.failure import stack_failure
 from slipway.vim.openstack.heat import ATTACHMENT, PORT, SERVER, VOLUME, Stack, StackResource
-from slipway.vim.openstack.stack_change import CHANGE_STACK, STEP_TIMEOUT, ChangeStack, StackMember, digest_of
+from slipway.vim.openstack.hot_template import touch_groups
+from slipway.vim.openstack.stack_change import (
+    CHANGE_STACK,
+    FOLLOWING_CHANGE,
+    STEP_TIMEOUT,
+    ChangeStack,
+    StackMember,
+    digest_of,
+    whole_change,
+)
 from slipway.vim.openstack.stack_spec import StackSpec
 from slipway.vim.openstack.stack_state import (
     StackState,
@@ -35,19 +45,19 @@ from slipway.vim.openstack.stack_state import (
     machine_of,
     servers_of,
     surplus,
-    unheld_ports,
+    unattached_ports,
 )
 from slipway.vim.openstack.user_data_stack import (
-    NOTE_STACK,
-    NoteStack,
+    READ_STACK,
+    ReadStack,
     StackBody,
     stack_body,
-    with_answer,
     with_hidden,
+    with_user_data,
 )
 from slipway.waiting import Backoff
 
-NOTE_TIMEOUT = 300.0  # seconds
+READ_TIMEOUT = 300.0  # seconds
 SERVER_GONE_TIMEOUT = 120.0  # seconds for Nova to remove a server
 REASON = "to be made anew, says Slipway"
 
@@ -57,10 +67,11 @@ class StackActions:
         self._cloud = cloud
         self.all: tuple[Action[Any], ...] = (
             Action(CHANGE_STACK, ChangeStack, self._change, self._go_back, timeout=STEP_TIMEOUT),
-            Action(NOTE_STACK, NoteStack, self._note, timeout=NOTE_TIMEOUT),
+            Action(FOLLOWING_CHANGE, dict, self._change_following, self._go_back_following, timeout=STEP_TIMEOUT),
+            Action(READ_STACK, ReadStack, self._read, timeout=READ_TIMEOUT),
         )
 
-    async def _note(self, args: NoteStack, ctx: StepContext) -> Outcome:
+    async def _read(self, args: ReadStack, ctx: StepContext) -> Outcome:
         there = await stack_body(self._cloud(await ctx.connection()), heat.stack_name(ctx.instance_id))
         if there is None:
             return Outcome(data=stack_data({}, ()))
@@ -70,70 +81,72 @@ class StackActions:
 
     async def _change(self, args: ChangeStack, ctx: StepContext) -> Outcome:
         may_create = args.before is None or args.recreated is not None
-        secrets = await _secrets(args, ctx)
-        return await self._make(
-            args,
-            ctx,
-            lambda after: _body(after, args, ctx),
-            lambda _: set(args.renewed),
-            secrets,
-            may_create=may_create,
-        )
+        update = _Update(args, lambda: _body(args, ctx), lambda _: set(args.renewed), may_create)
+        return await self._make(update, await _secrets(args, ctx), ctx)
 
     async def _go_back(self, args: ChangeStack, ctx: StepContext) -> Outcome:
-        secrets = await _secrets(args, ctx)
-        return await self._make(
-            args.back(),
-            ctx,
-            lambda before: _body_before(before, args, ctx),
-            lambda there: servers_put_there(there, args),
-            secrets,
-        )
+        update = _Update(args.back(), lambda: _body_before(args, ctx), lambda there: replacement_servers(there, args))
+        return await self._make(update, await _secrets(args, ctx), ctx)
 
-    async def _make(
-        self,
-        args: ChangeStack,
-        ctx: StepContext,
-        body: Callable[[StackSpec], Awaitable[StackBody]],
-        renewed_in: Callable[[StackState], set[str]],
-        secrets: Sequence[str],
-        *,
-        may_create: bool = False,
-    ) -> Outcome:
-        cloud, name = self._cloud(await ctx.connection()), heat.stack_name(ctx.instance_id)
-        secrets = [*secrets, *cloud.secrets]
+    async def _change_following(self, args: dict[str, Any], ctx: StepContext) -> Outcome:
+        return await self._change(whole_change(args, ctx.arguments), ctx)
+
+    async def _go_back_following(self, args: dict[str, Any], ctx: StepContext) -> Outcome:
+        return await self._go_back(whole_change(args, ctx.arguments), ctx)
+
+    async def _make(self, update: _Update, secrets: Sequence[str], ctx: StepContext) -> Outcome:
+        args, cloud, name = update.args, self._cloud(await ctx.connection()), heat.stack_name(ctx.instance_id)
         if args.after is None:
             await _remove(cloud, name, args)
             return Outcome(removed=args.ids)
+        secrets, digest = [*secrets, *cloud.secrets], digest_of(args.after)
         stack = await _settled(cloud, name)
-        if stack and (stack.id == args.recreated or (may_create and stack.status == "DELETE_FAILED")):
+        if stack and (stack.id == args.recreated or (update.may_create and stack.status == "DELETE_FAILED")):
             await _delete(cloud, stack, args)
             stack = None
         if stack is None:
-            if not may_create:
-                raise _vanished(name)
-            told = msgspec.to_builtins(await body(args.after))
-            await heat.create(cloud, name, told, digest_of(args.after), secrets)
+            if not update.may_create:
+                raise _deleted_by_others(name)
+            await heat.create(cloud, name, msgspec.to_builtins(await update.body()), digest, secrets)
         elif stack.status == "DELETE_FAILED":
-            raise _half_deleted(stack)
-        else:
-            state = await look_at(cloud, stack)
-            renewed = renewed_in(state)
-            marks = _marks(state, args, renewed)
-            if not marks and stack.complete and stack.digest == digest_of(args.after):
-                return await _outcome(cloud, state, args)
-            await _shut_down(cloud, args.stopped, args.grace_seconds)
-            await for_each(marks, lambda one: heat.mark_unhealthy(cloud, one, args.reason or REASON))
-            gone = await _free_volumes(cloud, state, renewed)
-            told = msgspec.to_builtins(await body(args.after))
-            try:
-                await heat.update(cloud, stack, told, digest_of(args.after), secrets)
-            except VimError as refusal:
-                if refusal.fault is VimFault.PERMANENT:  # nothing was begun, so nothing is to be made anew by others
-                    whole = [one for one in marks if one.id not in gone]
-                    await for_each(whole, lambda one: heat.mark_healthy(cloud, one))
-                raise
+            raise _delete_failed(stack)
+        elif (complete := await _begin_update(cloud, stack, update, digest, secrets)) is not None:
+            return await _outcome(cloud, complete, args)
         return await _outcome(cloud, await _completed(cloud, name, args, secrets), args)
+
+
+@dataclass(frozen=True)
+class _Update:
+    """Of a stack, forward or back: `renewed_in` has the servers that are made anew, of those that stand."""
+
+    args: ChangeStack
+    body: Callable[[], Awaitable[StackBody]]
+    renewed_in: Callable[[StackState], set[str]]
+    may_create: bool = False
+
+
+async def _begin_update(
+    cloud: Cloud, stack: Stack, update: _Update, digest: str, secrets: Sequence[str]
+) -> StackState | None:
+    """The stack, if there is nothing to do; None once Heat has begun."""
+    args, state = update.args, await look_at(cloud, stack, update.args.existing_ports)
+    renewed = update.renewed_in(state)
+    marks = _marks(state, args, renewed)
+    if not marks and stack.complete and stack.digest == digest:
+        return state
+    await _shut_down(cloud, args.stopped, args.grace_seconds)
+    await for_each(marks, lambda one: heat.mark_unhealthy(cloud, one, args.reason or REASON))
+    gone = await _free_volumes(cloud, state, renewed)
+    body = msgspec.to_builtins(await update.body())
+    touch_groups(body["template"], [one.name for one in state.resources if one.status == "UPDATE_FAILED"])
+    try:
+        await heat.update(cloud, stack, body, digest, secrets)
+    except VimError as refusal:
+        if refusal.fault is VimFault.PERMANENT:  # nothing was begun, so the next operation must not make them anew
+            whole = [one for one in marks if one.id not in gone]
+            await for_each(whole, lambda one: heat.mark_healthy(cloud, one))
+        raise
+    return None
 
 
 async def _settled(
@@ -153,9 +166,8 @@ async def _settled(
 
 
 async def _secrets(args: ChangeStack, ctx: StepContext) -> list[str]:
-    """What Heat is told and no error may say."""
-    said = [await stack_left_by(step, ctx) for step in args.user_data or ()]
-    documents = [args.after, args.before, *said]
+    """Secrets that go to Heat, and that no error may have."""
+    documents = [args.after, args.before, *[await stack_left_by(step, ctx) for step in args.user_data or ()]]
     hidden = dict.fromkeys(find_references(msgspec.to_builtins(documents)))
     clear = await ctx.decrypt_secrets([reference(one) for one in hidden])
     return list(secret_texts(clear))
@@ -164,16 +176,16 @@ async def _secrets(args: ChangeStack, ctx: StepContext) -> list[str]:
 async def _completed(cloud: Cloud, name: str, args: ChangeStack, secrets: Sequence[str]) -> StackState:
     stack = await _settled(cloud, name)
     if stack is None:
-        raise _vanished(name)
+        raise _deleted_by_others(name)
     if not stack.complete:
         raise stack_failure(stack, await heat.resources_of(cloud, stack), _vnfcs(args), secrets)
     if args.after is None or stack.digest != digest_of(args.after):
         raise VimError(
-            f"Stack {name} is {stack.status}, but not as it was told: somebody else changed it meanwhile.",
+            f"Stack {name} is {stack.status}, but not what it was updated to: somebody else changed it meanwhile.",
             VimFault.TEMPORARY,
-            cure="see that nobody else changes the stacks of VNFs; then retry, which tells Heat again.",
+            cure="see that nobody else changes the stacks of VNFs; then retry, which updates it again.",
         )
-    return await look_at(cloud, stack)
+    return await look_at(cloud, stack, args.existing_ports)
 
 
 async def _remove(cloud: Cloud, name: str, args: ChangeStack) -> None:
@@ -190,7 +202,7 @@ async def _delete(cloud: Cloud, stack: Stack, args: ChangeStack) -> None:
         raise stack_failure(left, await heat.resources_of(cloud, left), _vnfcs(args), cloud.secrets)
 
 
-def _vanished(name: str) -> VimError:
+def _deleted_by_others(name: str) -> VimError:
     return VimError(
         f"There is no stack {name}: somebody else deleted it.",
         VimFault.PERMANENT,
@@ -198,7 +210,7 @@ def _vanished(name: str) -> VimError:
     )
 
 
-def _half_deleted(stack: Stack) -> VimError:
+def _delete_failed(stack: Stack) -> VimError:
     reason = server_message(stack.reason) or "no reason given"
     return VimError(
         f"Stack {stack.name} is DELETE_FAILED: somebody else began to delete it ({reason}).",
@@ -207,46 +219,47 @@ def _half_deleted(stack: Stack) -> VimError:
     )
 
 
-async def _body(after: StackSpec, args: ChangeStack, ctx: StepContext) -> StackBody:
-    """What Heat is to be told, by Slipway itself and by the package's user data."""
-    planned = await _planned(after, ctx)
+async def _body(args: ChangeStack, ctx: StepContext) -> StackBody:
+    """What the stack becomes, by the plan and by the package's user data."""
+    planned = await _planned(args.after, ctx)
     if args.user_data is None:
         return planned
-    noted, answered = args.user_data
-    answer = await ctx.decrypt_secrets(await _left(ctx, answered))
+    read_step, user_data_step = args.user_data
+    answer = await ctx.decrypt_secrets(await _left_by(user_data_step, ctx))
     before = await _planned(args.before, ctx) if args.before else None
-    return with_answer(answer, planned, await _noted(noted, ctx), before)
+    return with_user_data(answer, planned, await _stack_read_by(read_step, ctx), before)
 
 
-async def _body_before(before: StackSpec, args: ChangeStack, ctx: StepContext) -> StackBody:
-    """What Heat was told before, with the addresses that ports had."""
-    body = await _planned(before, ctx)
-    if args.user_data and (noted := await _noted(args.user_data[0], ctx)):
-        return with_hidden(noted, body)
+async def _body_before(args: ChangeStack, ctx: StepContext) -> StackBody:
+    """What the stack was, with the addresses that ports had."""
+    body = await _planned(args.before, ctx)
+    if args.user_data and (current := await _stack_read_by(args.user_data[0], ctx)):
+        return with_hidden(current, body)
     for port, addresses in args.pinned.items():
         body.template["resources"][port]["properties"]["fixed_ips"] = [{"ip_address": ip} for ip in addresses]
     return body
 
 
-async def _planned(spec: StackSpec, ctx: StepContext) -> StackBody:
+async def _planned(spec: StackSpec | None, ctx: StepContext) -> StackBody:
+    spec = spec or StackSpec()
     contents = {one.path: await ctx.package_file(spec.vnfd_id or "", one.path, one.digest) for one in spec.files}
     template, files = rendered(spec, contents)
     return StackBody(template=template, files=files, parameters=await ctx.decrypt_secrets(spec.parameters))
 
 
-async def _noted(step: str, ctx: StepContext) -> StackBody | None:
-    there = await ctx.decrypt_secrets(await _left(ctx, step))
+async def _stack_read_by(step: str, ctx: StepContext) -> StackBody | None:
+    there = await ctx.decrypt_secrets(await _left_by(step, ctx))
     return msgspec.convert(there, StackBody) if there else None
 
 
-async def _left(ctx: StepContext, step: str) -> dict[str, Any]:
+async def _left_by(step: str, ctx: StepContext) -> dict[str, Any]:
     left = await stack_left_by(step, ctx)
     if left is None:
         raise VimError(f"Step {step!r} left nothing about the stack.", VimFault.PERMANENT, cure="retry, or roll back.")
     return left
 
 
-def servers_put_there(state: StackState, args: ChangeStack) -> set[str]:
+def replacement_servers(state: StackState, args: ChangeStack) -> set[str]:
     """Servers that the step put in the place of others; and those that it only marked, before it ended."""
     marked = {one.id for one in state.of_type(SERVER) if one.failed and one.id in args.renewed}
     if args.after is None or args.before is None or state.stack.digest != digest_of(args.after):
@@ -325,12 +338,15 @@ async def _outcome(cloud: Cloud, state: StackState, args: ChangeStack) -> Outcom
     servers = servers_of(state, args.members)
     if absent := [one for one in args.members if one.id not in servers]:
         raise _without_server(state.stack, absent[0])
+    for member in args.members:
+        _refuse_unused_ports(state, member, servers[member.id])
     await _tag(cloud, state, [server.id for server in servers.values()])
     now = found(state, Found())
+    reported = [one for one in args.members if not args.reported or one.name in args.reported]
     return Outcome(
-        machines=tuple(machine_of(state, one, servers[one.id]) for one in args.members),
+        machines=tuple(machine_of(state, one, servers[one.id]) for one in reported),
         networks=now.networks,
-        ports=unheld_ports(state),
+        ports=unattached_ports(state),
         objects=(as_object(state.stack),),
         removed=tuple(sorted(set(args.ids) - now.ids.union(servers))),
     )
@@ -354,6 +370,17 @@ def _without_server(stack: Stack, member: StackMember) -> VimError:
         VimFault.PERMANENT,
         cure=f"the template must make a server named {member.vdu} there for each VNFC of that VDU.",
     )
+
+
+def _refuse_unused_ports(state: StackState, member: StackMember, server: StackResource) -> None:
+    for name, port in member.existing_ports.items():
+        if port in state.ports and state.device_of(port) != server.id:
+            raise VimError(
+                f"Stack {state.stack.name} is {state.stack.status}, but port {port} is not on the server of VNFC "
+                f"{member.name}, whose connection point {name} it is to be.",
+                VimFault.PERMANENT,
+                cure=f"let template and user data give the server the port nfv.CP.{name}.port; or roll back.",
+            )
 
 
 def _vnfcs(args: ChangeStack) -> dict[str, str]:

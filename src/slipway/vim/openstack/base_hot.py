@@ -29,7 +29,7 @@ from slipway.vim.openstack.stack_spec import StackSpec
 
 BASE_HOT = "BaseHOT"
 SUFFIXES = (".yaml", ".yml")
-NFV = "nfv"  # the parameter that holds what a template is told of VDUs and connection points
+NFV = "nfv"  # the parameter with what a template may read of VDUs and connection points
 VDU, CP = "VDU", "CP"
 
 

@@ -14,7 +14,7 @@ from slipway.vim.blocking import BlockingCalls
 from slipway.vim.openstack.account import account_of
 from slipway.vim.openstack.answers import CURE as NOT_THE_SERVICE
 from slipway.vim.openstack.answers import Identified, Page, decoded
-from slipway.vim.openstack.errors import explained
+from slipway.vim.openstack.errors import translated_errors
 from slipway.vim.openstack.session import OpenStackSessions
 
 if TYPE_CHECKING:
@@ -27,6 +27,12 @@ NOVA_VERSION = "2.26"  # of servers with tags, by which those of an instance are
 AT_ONCE = 16  # calls of one step; a project's calls wait in a queue that has an end
 # A retry says the same again: it helps only where the cloud is what changes.
 CURE = "roll back, correct what is named there in the VNFD, its template or the request, and ask anew."
+# Heat makes a trust for each stack unless it is told otherwise, and does not say that Keystone refused it.
+TRUSTS = (
+    "give the VIM a user and password: Keystone may forbid application credentials the trust that Heat makes for a "
+    "stack (Heat's log says so). An older Keystone allows it to those made with --unrestricted, a newer one where its "
+    "[security_compliance] allow_insecure_application_credential_trust_escalation is true."
+)
 
 T = TypeVar("T")
 One = TypeVar("One")
@@ -76,7 +82,7 @@ class Cloud:
             from openstack.exceptions import raise_from_response
 
             known = list(self.secrets)
-            with explained(f"PUT {path} ({service})", known, keystone=self._keystone):
+            with translated_errors(f"PUT {path} ({service})", known, keystone=self._keystone):
                 api = getattr(self._connect(known), service)
                 headers = {"Content-Type": "application/octet-stream"}
                 response = api.request(path, "PUT", data=body, headers=headers)
@@ -89,7 +95,7 @@ class Cloud:
         """Of the project that the connection's account is in."""
 
         def ask() -> str:
-            with explained("Looking up the project", self.secrets, keystone=self._keystone):
+            with translated_errors("Looking up the project", self.secrets, keystone=self._keystone):
                 return str(self._sessions.connect(self._connection).current_project_id)
 
         return await self._calls.run(self._connection, ask)
@@ -102,6 +108,10 @@ class Cloud:
     @property
     def _keystone(self) -> str:
         return account_of(self._connection).url
+
+    @property
+    def _by_application(self) -> bool:
+        return account_of(self._connection).scope is None
 
     def _connect(self, known: list[str]) -> Connection:
         """Its token is a secret, too."""
@@ -149,7 +159,8 @@ class Cloud:
 
         version = {"microversion": NOVA_VERSION} if service == NOVA else {}
         cure = CURE if service == HEAT and json else None
-        with explained(what, known, cure=cure, keystone=self._keystone):
+        trusts = TRUSTS if (service, method, path) == (HEAT, "POST", "/stacks") and self._by_application else None
+        with translated_errors(what, known, cure=cure, cure_500=trusts, keystone=self._keystone):
             api = getattr(self._connect(known), service)
             headers = {"Content-Type": JSON_PATCH} if (service, method) == (GLANCE, "PATCH") else {}
             response: requests.Response = api.request(path, method, json=json, params=query, headers=headers, **version)

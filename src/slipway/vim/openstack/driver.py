@@ -17,10 +17,11 @@ from slipway.vim.openstack.account import account_of
 from slipway.vim.openstack.actions import StackActions
 from slipway.vim.openstack.base_hot import NFV, has_base_hot, package_files, refuse_base_hot
 from slipway.vim.openstack.cloud import Cloud
-from slipway.vim.openstack.generated_hot import refuse_generated
+from slipway.vim.openstack.generated_checks import refuse_generated
 from slipway.vim.openstack.heat import stack_name
 from slipway.vim.openstack.images import ImageActions
 from slipway.vim.openstack.managed_networks import refuse_names
+from slipway.vim.openstack.nfv_parameters import NOT_AN_OBJECT
 from slipway.vim.openstack.session import OpenStackSessions
 from slipway.vim.openstack.stack_state import found, look
 from slipway.vim.openstack.stack_steps import members_of, steps_of
@@ -50,7 +51,9 @@ class OpenStackDriver:
         return await self._calls.run(connection, lambda: self._sessions.inspect(connection))
 
     async def find(self, connection: VimConnection, instance_id: str, inventory: Found) -> Found:
-        state = await look(self._cloud(connection), stack_name(instance_id))
+        ports = (port for machine in inventory.machines for port in machine.ports)
+        existing = [port.resource_id for port in ports if port.existing]
+        state = await look(self._cloud(connection), stack_name(instance_id), existing)
         return Found() if state is None else found(state, inventory)
 
     def refuse(self, change: Change) -> None:
@@ -59,7 +62,7 @@ class OpenStackDriver:
         refuse_names(change.after)
         named = user_data_of(change, change.after)
         if not isinstance(change.after.parameters.get(NFV, {}), Mapping):
-            raise Unprocessable(f"additionalParams.{NFV}: it is merged over what a template is told; give an object.")
+            raise Unprocessable(f"additionalParams.{NFV}: {NOT_AN_OBJECT}")
         if NFV in change.additional_params and NFV not in change.after.parameters and not named:
             raise Unprocessable(
                 f"additionalParams.{NFV}: it is read at the instantiation and when the package changes; leave it out, "
@@ -73,7 +76,7 @@ class OpenStackDriver:
                 f"none in BaseHOT/{change.after.flavour.id}; leave it out, or bring a template."
             )
         else:
-            refuse_generated(change.after, grant_follows=change.grant_follows)
+            refuse_generated(change)
 
     def package_files(self, target: VnfTarget) -> tuple[str, ...]:
         return package_files(target)

@@ -27,13 +27,18 @@ _NO_VERSIONS = {"DiscoveryFailure", "ServiceDiscoveryException", "NotSupported"}
 
 
 @contextmanager
-def explained(
-    what: str, secrets: Iterable[str] = (), *, cure: str | None = None, keystone: str = "the VIM"
+def translated_errors(
+    what: str,
+    secrets: Iterable[str] = (),
+    *,
+    cure: str | None = None,
+    cure_500: str | None = None,
+    keystone: str = "the VIM",
 ) -> Iterator[None]:
     """What is raised inside becomes a VimError, so nothing but calls of these libraries belongs there.
 
-    `what` is what is done: "Reading stack vnf-1"; `cure` is for a request that the server calls wrong; `keystone` is
-    the address whose catalog is used.
+    `what` is what is done: "Reading stack vnf-1"; `cure` is for a request that the server calls wrong, `cure_500` for
+    one that it can't do and does not say why; `keystone` is the address whose catalog is used.
     """
     import requests
     from keystoneauth1.exceptions import ClientException
@@ -42,7 +47,7 @@ def explained(
     try:
         yield
     except (SDKException, ClientException, requests.RequestException, OutgoingRequestError) as error:
-        raise vim_error(what, error, secrets, cure) from None
+        raise vim_error(what, error, secrets, cure, cure_500) from None
     except _UNREADABLE as error:
         kind = type(error).__name__
         log.warning("%s: %s in openstacksdk", what, kind, exc_info=(Exception, Exception(kind), error.__traceback__))
@@ -53,12 +58,14 @@ def explained(
         ) from None
 
 
-def vim_error(what: str, error: Exception, secrets: Iterable[str] = (), cure: str | None = None) -> VimError:
+def vim_error(
+    what: str, error: Exception, secrets: Iterable[str] = (), cure: str | None = None, cure_500: str | None = None
+) -> VimError:
     """Of whatever these libraries, and the guard below them, raise. Secrets in a server's message are left out."""
     if isinstance(error, OutgoingRequestError):
         return VimError(f"{what}: {error.detail}", _TEMPORARY if error.temporary else _PERMANENT)
     if (answer := _answer(error)) is not None:
-        return _refused(what, *answer, secrets, cure)
+        return _refused(what, *answer, secrets, cure_500 if answer[0] == 500 else cure)
     if (sent := _request_error(error)) is not None:
         return not_reached(what, _host(sent.request.url if sent.request else None), sent)
     kinds = {kind.__name__ for kind in type(error).__mro__}
@@ -73,10 +80,10 @@ def vim_error(what: str, error: Exception, secrets: Iterable[str] = (), cure: st
 def _answer(error: Any) -> tuple[int, str, str] | None:
     """Status, host, message: of keystoneauth's HttpError or openstacksdk's HttpException."""
     status = getattr(error, "http_status", None) or getattr(error, "status_code", None)
-    return (status, _host(error.url), said(error)) if status else None
+    return (status, _host(error.url), message_of(error)) if status else None
 
 
-def said(error: Any) -> str:
+def message_of(error: Any) -> str:
     """A server's own words: keystoneauth puts status and request id behind them."""
     return str(error.details or error.message or "").partition(" (HTTP ")[0]
 
@@ -91,7 +98,7 @@ def _refused(what: str, status: int, host: str, message: str, secrets: Iterable[
     if status == 403:
         return VimError(detail, VimFault.AUTH, cure="give the account the role in its project that this needs.")
     if status in (408, 409, 423, 425, 429) or status >= 500:
-        return VimError(detail, _TEMPORARY)
+        return VimError(detail, _TEMPORARY, cure=cure if status == 500 else None)
     return VimError(detail, _PERMANENT, cure=cure)
 
 

@@ -11,20 +11,19 @@ adds or removes some, and Heat leaves those that stay alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from hashlib import sha256
 from ipaddress import IPv4Network, ip_network
 from typing import Any
 
-from slipway.model.descriptor import Flavour, PlacementRule, Vdu
+from slipway.model.descriptor import Flavour, PlacementRule
 from slipway.model.errors import Unprocessable
 from slipway.model.machine import Address, Machine, Network, Port, Volume, Wanted
-from slipway.model.target import VnfTarget
+from slipway.vim.openstack.generated_checks import boot_storages, refuse_unbootable, rules_of_hosts
 from slipway.vim.openstack.heat import stack_name
 from slipway.vim.openstack.stack_spec import StackSpec
 
 HOT_VERSION = "2021-04-16"
-HOST_SCOPE = "nfvi_node"  # hosts are Nova's choice; zones are that of an NFVO, who is told of all rules
 DERIVED_RANGE = IPv4Network("172.28.0.0/14")  # private, and seldom that of a site, of pods or of services
 DERIVED_PREFIX = 22
 GIB = 1 << 30
@@ -40,7 +39,7 @@ def generated_spec(
     networks = {network.id: network.name for network in wanted.networks}
     machines = sorted(wanted.machines, key=lambda one: one.name)
     for machine in () if incomplete else machines:
-        _refuse_unbootable(machine.vdu, machine.image, machine.flavour, flavour)
+        refuse_unbootable(machine.vdu, machine.image, machine.flavour, flavour)
     resources = _without_doubles(
         _networks(wanted),
         _server_groups(flavour),
@@ -57,48 +56,23 @@ def generated_spec(
     return StackSpec(template=template, boot_files={_boot_file(text): text for text in boot_data}, vnfd_id=vnfd_id)
 
 
-def refuse_generated(target: VnfTarget, *, grant_follows: bool = False) -> None:
-    """Unprocessable when no HOT can be made for it. `grant_follows`: an NFVO may yet choose images and sizes."""
-    flavour = target.flavour
-    _refuse_names(flavour)
-    _refuse_two_groups(flavour)
-    for vdu in flavour.vdus.values():
-        if vdu.container:
-            raise Unprocessable(f"VDU {vdu.name}: it is a container, and OpenStack runs machines; choose another VIM.")
-        for name in vdu.storages:
-            if (kind := flavour.storages[name].kind) != "block":
-                raise Unprocessable(
-                    f"VDU {vdu.name}: its storage {name} is of the kind {kind}, and only block storages become "
-                    "volumes; leave it out of the VNFD, or make it a Vdu.VirtualBlockStorage."
-                )
-        if not grant_follows:
-            image = target.images.get(vdu.name) or (vdu.image.name if vdu.image else None)
-            _refuse_unbootable(vdu.name, image, target.flavours.get(vdu.name) or vdu.flavour, flavour)
-    _refuse_unconnected(target)
-
-
-def boot_storage(flavour: Flavour, vdu: str, image: str | None) -> str | None:
-    """The storage that a machine without an image boots from: the first one that has an image."""
-    storages = (flavour.storages[name] for name in flavour.vdus[vdu].storages)
-    return None if image else next((one.name for one in storages if one.kind == "block" and one.image), None)
-
-
 def _machine(machine: Machine, flavour: Flavour, networks: dict[str, str], tag: str) -> Resources:
-    boots_from = boot_storage(flavour, machine.vdu, machine.image)
+    boots_from = boot_storages(flavour, machine.vdu, machine.image)
     resources = {machine.name: _server(machine, flavour, boots_from, tag)}
     for port in machine.ports:
-        resources[f"{machine.name}:{port.name}"] = _port(port, networks)
+        if not port.existing:
+            resources[f"{machine.name}:{port.name}"] = _port(port, networks)
     last = None
     for volume in machine.volumes:
         name = f"{machine.name}:{volume.name}"
         resources[name] = _volume(volume)
-        if volume.name != boots_from:  # one after the other, so that devices are in the order of the VNFD
+        if volume.name not in boots_from:  # one after the other, so that devices are in the order of the VNFD
             resources[f"{name}:attachment"] = _attachment(machine.name, name, last)
             last = f"{name}:attachment"
     return resources
 
 
-def _server(machine: Machine, flavour: Flavour, boots_from: str | None, tag: str) -> Resource:
+def _server(machine: Machine, flavour: Flavour, boots_from: Iterable[str], tag: str) -> Resource:
     """A changed image or size is another machine. Boot data counts for machines that are made, not for those there.
 
     `tag`: by which all servers of the instance are listed at once.
@@ -116,15 +90,19 @@ def _server(machine: Machine, flavour: Flavour, boots_from: str | None, tag: str
     if machine.image:
         properties["image"] = machine.image
     if boots_from:
-        volume = {"get_resource": f"{machine.name}:{boots_from}"}
-        properties["block_device_mapping_v2"] = [{"volume_id": volume, "boot_index": 0}]
+        properties["block_device_mapping_v2"] = [
+            {"volume_id": {"get_resource": f"{machine.name}:{volume}"}, "boot_index": index}
+            for index, volume in enumerate(boots_from)
+        ]
+    if machine.metadata:
+        properties["metadata"] = machine.metadata
     if machine.zone:
         properties["availability_zone"] = machine.zone
     if machine.boot_data:
         properties["user_data"] = {"get_file": _boot_file(machine.boot_data)}
-    ports = [{"port": {"get_resource": f"{machine.name}:{port.name}"}} for port in machine.ports]
+    ports = [{"port": port.existing or {"get_resource": f"{machine.name}:{port.name}"}} for port in machine.ports]
     properties["networks"] = ports or [{"allocate_network": "none"}]
-    if rule := next((one for one in _rules_of_hosts(flavour) if machine.vdu in one.targets), None):
+    if rule := next((one for one in rules_of_hosts(flavour) if machine.vdu in one.targets), None):
         properties["scheduler_hints"] = {"group": {"get_resource": _group_name(rule)}}
     return _after(_resource("OS::Nova::Server", properties), map(_barrier_name, flavour.vdus[machine.vdu].depends_on))
 
@@ -137,6 +115,8 @@ def _port(port: Port, networks: dict[str, str]) -> Resource:
         properties["fixed_ips"] = [fixed_ip(address) for address in port.addresses]
     if port.mac:
         properties["mac_address"] = port.mac
+    if port.vnic_type:
+        properties["binding:vnic_type"] = port.vnic_type
     return _after(_resource("OS::Neutron::Port", properties), [_subnet_name(inside)] if inside else [])
 
 
@@ -195,14 +175,8 @@ def _server_groups(flavour: Flavour) -> Resources:
         _group_name(rule): _resource(
             "OS::Nova::ServerGroup", {"policies": ["anti-affinity" if rule.apart else "affinity"]}
         )
-        for rule in sorted(_rules_of_hosts(flavour), key=lambda one: one.name)
+        for rule in sorted(rules_of_hosts(flavour), key=lambda one: one.name)
     }
-
-
-def _rules_of_hosts(flavour: Flavour) -> Iterator[PlacementRule]:
-    for rule in flavour.placement:
-        if rule.scope == HOST_SCOPE and any(name in flavour.vdus for name in rule.targets):
-            yield rule
 
 
 def _barriers(wanted: Wanted, flavour: Flavour) -> Resources:
@@ -251,51 +225,3 @@ def _barrier_name(vdu: str) -> str:
 
 def _boot_file(boot_data: str) -> str:
     return f"boot-data-{sha256(boot_data.encode()).hexdigest()[:16]}"
-
-
-def _refuse_unbootable(vdu: str, image: str | None, size: str | None, flavour: Flavour) -> None:
-    if not size:
-        raise Unprocessable(
-            f"VDU {vdu}: it names no Nova flavor, and none is chosen by CPUs and memory; name one by "
-            "requested_additional_capabilities in the VNFD, let a grant choose one, or bring a HOT in BaseHOT."
-        )
-    if not image and boot_storage(flavour, vdu, image) is None:
-        raise Unprocessable(
-            f"VDU {vdu}: neither it nor one of its block storages has an image to boot from; give it sw_image_data in "
-            "the VNFD, or let a grant choose an image."
-        )
-
-
-def _refuse_names(flavour: Flavour) -> None:
-    """Resources are named after these; Heat allows no '/' in names, and ':' stands between their parts."""
-    kinds: dict[str, Iterable[str]] = {
-        "VDU": flavour.vdus,
-        "connection point": flavour.connection_points,
-        "storage": flavour.storages,
-        "virtual link": flavour.virtual_links,
-        "placement rule": [rule.name for rule in _rules_of_hosts(flavour)],
-    }
-    for kind, names in kinds.items():
-        for name in names:
-            if ":" in name or "/" in name:
-                raise Unprocessable(f"The {kind} {name!r} has a ':' or '/' in its name; rename it in the VNFD.")
-
-
-def _refuse_two_groups(flavour: Flavour) -> None:
-    for vdu in flavour.vdus:
-        rules = [rule.name for rule in _rules_of_hosts(flavour) if vdu in rule.targets]
-        if len(rules) > 1:
-            raise Unprocessable(
-                f"VDU {vdu}: the placement rules {', '.join(rules)} are for it, and a server can be in one group only; "
-                "keep one of them in the VNFD, or bring a HOT in BaseHOT."
-            )
-
-
-def _refuse_unconnected(target: VnfTarget) -> None:
-    outside = {cp.cpd_id for link in target.links for cp in link.ext_cps}
-    used: dict[str, Vdu] = {name: vdu for name, vdu in target.flavour.vdus.items() if target.counts.get(name)}
-    for cp in target.flavour.connection_points.values():
-        if cp.vdu in used and cp.name not in outside and cp.virtual_link not in target.flavour.virtual_links:
-            raise Unprocessable(
-                f"extVirtualLinks: the connection point {cp.name} of VDU {cp.vdu} has no network; name one for it."
-            )

@@ -14,7 +14,7 @@ from slipway.vim.openstack.cloud import HEAT, Cloud
 TIMEOUT_MINUTES = 60  # of Heat for one change
 NESTED_DEPTH = 5  # Heat's own limit unless its settings say otherwise
 MOST_RESOURCES = 5000  # of one stack, with all that is nested in it
-TAG = "slipway-"  # before the digest of what the stack was last told to be
+TAG = "slipway-"  # before the digest of the spec that the stack was last created or updated with
 
 SERVER, PORT, VOLUME, NETWORK = "OS::Nova::Server", "OS::Neutron::Port", "OS::Cinder::Volume", "OS::Neutron::Net"
 ATTACHMENT, SUBNET = "OS::Cinder::VolumeAttachment", "OS::Neutron::Subnet"
@@ -28,7 +28,7 @@ def stack_name(instance_id: str) -> str:
 
 @dataclass(frozen=True)
 class Stack:
-    """`status` as Heat has it, UPDATE_FAILED for instance. `digest` is of what it was last told to be."""
+    """`status` as Heat has it, UPDATE_FAILED for instance. `digest`: of what it was last created or updated with."""
 
     id: str
     name: str
@@ -46,7 +46,7 @@ class Stack:
 
     @property
     def complete(self) -> bool:
-        """It is what it was told to be. One that was rolled back or suspended keeps the tag of what it should be."""
+        """It is what its digest says. One that was rolled back or suspended keeps the tag of what it should be."""
         return self.status in COMPLETE
 
 
@@ -78,13 +78,13 @@ async def find_stack(cloud: Cloud, name: str) -> Stack | None:
 
 
 async def create(cloud: Cloud, name: str, body: Mapping[str, Any], digest: str, secrets: Sequence[str]) -> None:
-    told = {"stack_name": name, "disable_rollback": True, **_told(body, digest)}
-    await cloud.call(HEAT, "POST", "/stacks", json=told, secrets=secrets)
+    created = {"stack_name": name, "disable_rollback": True, **_with_digest(body, digest)}
+    await cloud.call(HEAT, "POST", "/stacks", json=created, secrets=secrets)
 
 
 async def update(cloud: Cloud, stack: Stack, body: Mapping[str, Any], digest: str, secrets: Sequence[str]) -> None:
-    """PUT: it is what the body says and nothing else. (PATCH would keep parameters that are no longer said.)"""
-    await cloud.call(HEAT, "PUT", stack.path, json=_told(body, digest), secrets=secrets)
+    """PUT: the stack is what the body has and nothing else. (PATCH would keep parameters that it no longer has.)"""
+    await cloud.call(HEAT, "PUT", stack.path, json=_with_digest(body, digest), secrets=secrets)
 
 
 async def delete(cloud: Cloud, stack: Stack) -> None:
@@ -119,7 +119,7 @@ async def resources_of(cloud: Cloud, stack: Stack) -> list[StackResource]:
     return list(_read(listed.resources))
 
 
-def _told(body: Mapping[str, Any], digest: str) -> dict[str, Any]:
+def _with_digest(body: Mapping[str, Any], digest: str) -> dict[str, Any]:
     return {"timeout_mins": TIMEOUT_MINUTES, "tags": f"{TAG}{digest}", **body}
 
 

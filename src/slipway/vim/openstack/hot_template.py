@@ -8,8 +8,9 @@ Heat's own types may do (users, quotas, stacks in another region) is for Heat's 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from posixpath import dirname
+from secrets import token_hex
 from typing import Any, NoReturn
 
 import msgspec
@@ -141,3 +142,16 @@ def _path_of(name: str, folder: str, contents: Mapping[str, bytes], user: str) -
 
 def _refuse(what: str, path: str, place: Any, cure: str) -> NoReturn:
     raise PackageError(what, file=path, line=place.line if isinstance(place, YamlMap) else None, cure=cure)
+
+
+def touch_groups(template: dict[str, Any], names: Iterable[str]) -> None:
+    """Make the definition of these groups' members new to Heat, without another meaning.
+
+    Heat remembers what a group was before an update that failed. Told just that again, it finds nothing new, and leaves
+    the member that failed with what made it fail.
+    """
+    for name in names:
+        group = resources_of(template).get(name, {})
+        member = group.get("properties", {}).get("resource") if group.get("type") == GROUP else None
+        if isinstance(member, dict):
+            member["metadata"] = {**member.get("metadata", {}), "slipway_touched": token_hex(8)}

@@ -54,19 +54,19 @@ UPLOADS = 4  # at once: each holds one of the threads that a VIM has
 
 
 @dataclass(frozen=True)
-class Patience:
-    """In seconds. `settle`: longer than Glance takes to write a tag. `together`: who makes an image within the same
-    second is seen after that. `queued`, `saving`, `leaving`: then the upload or removal of another VNF is taken for
-    broken off. `finish`: for what Glance does at the end of an upload, and for tags to stay. `telling`: between two
-    words on how far an upload is."""
+class ImageTimeouts:
+    """In seconds. `tag_settle`: longer than Glance takes to write a tag. `create_race`: after that an image which
+    somebody else made within the same second is seen. `queued`, `saving`, `leaving`: then the upload or removal of
+    another VNF is taken for broken off. `finish`: for what Glance does at the end of an upload, and for tags to stay.
+    `progress`: between two reports of how much was sent."""
 
-    settle: float = 0.4
-    together: float = 1.2
+    tag_settle: float = 0.4
+    create_race: float = 1.2
     queued: float = 60.0
     saving: float = UPLOAD_TIMEOUT / 2
     finish: float = 300.0
     leaving: float = 60.0
-    telling: float = 2.0
+    progress: float = 2.0
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class Image:
 
 
 class ImageActions:
-    def __init__(self, cloud: Callable[[VimConnection], Cloud], patience: Patience | None = None) -> None:
-        self._cloud, self._patience = cloud, patience or Patience()
+    def __init__(self, cloud: Callable[[VimConnection], Cloud], timeouts: ImageTimeouts | None = None) -> None:
+        self._cloud, self._timeouts = cloud, timeouts or ImageTimeouts()
         self._uploads = asyncio.Semaphore(UPLOADS)
         self._writing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # tags, by the image's id
         self.all: tuple[Action[Any], ...] = (
@@ -109,7 +109,7 @@ class ImageActions:
     async def _upload(self, args: UploadImage, ctx: StepContext) -> Outcome:
         """Until there is one, whole, with our tag: somebody else's, or ours."""
         cloud, me = self._cloud(await ctx.connection()), ctx.instance_id
-        others = _Others(self._patience)
+        others = _OtherUploads(self._timeouts)
         while True:
             there = await _of_file(cloud, args.digest)
             usable = next((one for one in there if one.whole), None)
@@ -150,7 +150,7 @@ class ImageActions:
                 return  # somebody else's, while this one waited for its turn
             image = await _create(cloud, args, ctx.instance_id)
             try:
-                await asyncio.sleep(self._patience.together)
+                await asyncio.sleep(self._timeouts.create_race)
                 if await _is_first(cloud, image):
                     await self._send(cloud, image, args, ctx, content)
             except StepError:
@@ -167,8 +167,8 @@ class ImageActions:
     ) -> None:
         """A lost connection says nothing: Glance may have got all of it."""
         failed: VimError | None = None
-        sent = _Sent(content)
-        telling = asyncio.create_task(self._tell(ctx, sent))
+        sent = _CountedContent(content)
+        reports = asyncio.create_task(self._report(ctx, sent))
         try:
             await cloud.send(GLANCE, f"{image.path}/file", sent)
         except VimError as error:
@@ -176,8 +176,8 @@ class ImageActions:
                 raise
             failed = error
         finally:
-            telling.cancel()
-        backoff = Backoff(0.2, 5.0, timeout=self._patience.finish)
+            reports.cancel()
+        backoff = Backoff(0.2, 5.0, timeout=self._timeouts.finish)
         while (there := await _find(cloud, image)) and there.status in SAVING and await backoff.pause():
             pass
         if there is None or there.status != ACTIVE or there.size != content.size:
@@ -186,14 +186,14 @@ class ImageActions:
                 f"Image {args.title} ({image.id}) {now} after an upload of {content.size} bytes.", VimFault.TEMPORARY
             )
 
-    async def _tell(self, ctx: StepContext, sent: _Sent) -> None:
+    async def _report(self, ctx: StepContext, sent: _CountedContent) -> None:
         while True:
             ctx.progress(f"{sent.bytes >> 20} of {-(-len(sent) // MIB)} MiB")
-            await asyncio.sleep(self._patience.telling)
+            await asyncio.sleep(self._timeouts.progress)
 
     async def _joined(self, cloud: Cloud, image: Image, me: str) -> bool:
         """Whether it is there, with our tag, and to stay."""
-        backoff = Backoff(0.2, 2.0, timeout=self._patience.leaving)
+        backoff = Backoff(0.2, 2.0, timeout=self._timeouts.leaving)
         now: Image | None = image
         while now is not None:
             if me not in now.vnfs(USER) or me in now.vnfs(LEAVING):
@@ -225,7 +225,7 @@ class ImageActions:
     ) -> Image | None:
         """As it is once that was still so a little later; None when it is gone."""
         began, now = time.monotonic(), await _find(cloud, image)
-        while now is not None and time.monotonic() < began + self._patience.finish:
+        while now is not None and time.monotonic() < began + self._timeouts.finish:
             async with self._writing.setdefault(now.id, asyncio.Lock()):
                 wrote = time.monotonic()
                 for tag in sorted(set(add) - now.tags):
@@ -234,7 +234,7 @@ class ImageActions:
                 for tag in sorted(now.tags.intersection(remove)):
                     await cloud.remove(GLANCE, f"{now.path}/tags/{tag}")
             # Other Slipways that write at the same time are no quicker than we were; and not all come back at once.
-            later = max(self._patience.settle, 3 * (time.monotonic() - wrote))
+            later = max(self._timeouts.tag_settle, 3 * (time.monotonic() - wrote))
             await asyncio.sleep(random.uniform(later, 2 * later))  # noqa: S311 - not for secrecy
             now = await _find(cloud, now)
             if now is None or (now.tags.issuperset(add) and now.tags.isdisjoint(remove)):
@@ -244,7 +244,7 @@ class ImageActions:
         return None
 
 
-class _Sent:
+class _CountedContent:
     """A file, and how much of it was read since it was last begun."""
 
     def __init__(self, content: PackageContent) -> None:
@@ -260,16 +260,16 @@ class _Sent:
             self.bytes += len(piece)
 
 
-class _Others:
+class _OtherUploads:
     """Uploads of other VNFs, which are waited for as long as they may be going on."""
 
-    def __init__(self, patience: Patience) -> None:
-        self._patience = patience
+    def __init__(self, timeouts: ImageTimeouts) -> None:
+        self._timeouts = timeouts
         self._seen: dict[tuple[str, str], Backoff] = {}
         self._pauses = Backoff(0.2, 5.0)
 
     def broken_off(self, image: Image) -> bool:
-        limit = self._patience.saving if image.status in SAVING else self._patience.queued
+        limit = self._timeouts.saving if image.status in SAVING else self._timeouts.queued
         return not self._seen.setdefault((image.id, image.status), Backoff(1, 1, timeout=limit)).remaining
 
     async def pause(self) -> None:
@@ -294,7 +294,7 @@ def _refuse_unusable(image: Image, args: UploadImage) -> None:
 
 
 async def _create(cloud: Cloud, args: UploadImage, me: str) -> Image:
-    told = {
+    body = {
         "name": f"{args.name}{UPLOADING}",
         "disk_format": args.disk_format,
         "container_format": args.container_format,
@@ -303,12 +303,12 @@ async def _create(cloud: Cloud, args: UploadImage, me: str) -> Image:
         "visibility": "private",
         "tags": [OURS, f"{FILE}{args.digest}", f"{USER}{me}"],
     }
-    return _image(await cloud.post(GLANCE, "/images", ShownImage, json=told))
+    return _image(await cloud.post(GLANCE, "/images", ShownImage, json=body))
 
 
 async def _rename(cloud: Cloud, image: Image, name: str) -> None:
-    told = [{"op": "replace", "path": "/name", "value": name}]
-    await cloud.call(GLANCE, "PATCH", image.path, json=told)
+    patch = [{"op": "replace", "path": "/name", "value": name}]
+    await cloud.call(GLANCE, "PATCH", image.path, json=patch)
 
 
 async def _tag(cloud: Cloud, image: Image, tag: str) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from slipway.model.errors import OutgoingRequestError, VimError, VimFault
 from slipway.outgoing.responses import server_message
 from slipway.vim.openstack.account import OpenStackAccount
-from slipway.vim.openstack.errors import said, vim_error
+from slipway.vim.openstack.errors import message_of, vim_error
 
 if TYPE_CHECKING:
     from keystoneauth1.access import AccessInfo
@@ -90,4 +90,4 @@ def _no_keystone(account: OpenStackAccount, why: str) -> VimError:
 
 
 def _message(account: OpenStackAccount, error: HttpError) -> str:
-    return server_message(said(error), account.secrets) or "no reason given"
+    return server_message(message_of(error), account.secrets) or "no reason given"

@@ -1,4 +1,4 @@
-"""Networks and subnets that a request names: internal links that exist already, in place of those of a template."""
+"""Networks, subnets and ports that a request names: those that exist already, in place of those of a template."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
-from slipway.model.connectivity import all_asked_addresses
+from slipway.model.connectivity import all_asked_addresses, used_link_ports
 from slipway.model.errors import Unprocessable
 from slipway.model.target import VnfTarget
 from slipway.vim.openstack.heat import NETWORK, SUBNET
@@ -27,6 +27,22 @@ def refuse_names(target: VnfTarget) -> None:
                 f"extVirtualLinks: subnetId of the connection point {point}: {subnet!r} is no id of a subnet; "
                 "take it from: openstack subnet show NAME -c id."
             )
+    for cp, port in (one for link in target.links for one in used_link_ports(link)):
+        if not _is_id(resource := port.resource_handle.resource_id):
+            raise Unprocessable(
+                f"extVirtualLinks: resourceId of the port {port.id} of the connection point {cp.cpd_id}: {resource!r} "
+                "is no id of a port; take it from: openstack port show NAME -c id."
+            )
+
+
+def refuse_unread_ports(path: str, target: VnfTarget, read: Collection[str]) -> None:
+    """Unprocessable for a port that exists and that the template would not use. `read`: points whose ports it reads."""
+    for cp, port in (one for link in target.links for one in used_link_ports(link)):
+        if cp.cpd_id not in read:
+            raise Unprocessable(
+                f"extVirtualLinks: linkPortId {port.id} of the connection point {cp.cpd_id}: {path} does not read "
+                f"nfv.CP.{cp.cpd_id}.port, so it would not use the port; leave it out, or let the template read it."
+            )
 
 
 def with_networks(template: dict[str, Any], networks: Mapping[str, str]) -> dict[str, Any]:
@@ -45,7 +61,7 @@ def with_networks(template: dict[str, Any], networks: Mapping[str, str]) -> dict
 def refuse_unused(path: str, template: dict[str, Any], networks: Mapping[str, str], read: Collection[str]) -> None:
     """Unprocessable when the template would not use one of the networks, or still needs what is not made for it.
 
-    `read`: links whose networks the template is told by `nfv`.
+    `read`: links whose networks the template reads of `nfv`.
     """
     made = {name for name, one in resources_of(template).items() if one["type"] == NETWORK}
     for link in networks:

@@ -1,8 +1,8 @@
-"""What the HOT of a package is told: its parameters, the document `nfv` above all.
+"""The parameters of a HOT of the package, the document `nfv` above all.
 
     nfv:
       VDU: {VDU1: {flavor, image, computeFlavourId, vcImageId, locationConstraints, desired_capacity}}
-      CP: {VDU1_CP1: {network, fixed_ips: [{ip_address, subnet}]}}
+      CP: {VDU1_CP1: {network, fixed_ips: [{ip_address, subnet}], port}}
 
 The names of both versions of the peer stand there at once. A VDU with a copy for each member has an entry for each of
 them as well (`VDU1-0`). A storage with an image has an entry under VDU. `additionalParams.nfv` is merged over it all.
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from slipway.model.connectivity import asked_addresses
+from slipway.model.connectivity import asked_addresses, link_port
 from slipway.model.errors import Unprocessable
 from slipway.model.json_documents import merge_patch
 from slipway.model.machine import Machine, Wanted
@@ -21,10 +21,11 @@ from slipway.model.target import VnfTarget
 from slipway.vim.openstack.base_hot import CP, NFV, VDU, Form, Placement, is_named_read, with_members
 from slipway.vim.openstack.generated_hot import fixed_ip
 from slipway.vim.openstack.hot_template import BaseHot, calls, properties_of
-from slipway.vim.openstack.managed_networks import refuse_unused, with_networks
+from slipway.vim.openstack.managed_networks import refuse_unread_ports, refuse_unused, with_networks
 from slipway.vim.openstack.stack_spec import FileRef, StackSpec
 
 DESIRED_CAPACITY = "_desired_capacity"  # after an aspect's name: a parameter of its own, in version 1
+PORT = "port"  # of a connection point that is to be a port which exists: Neutron's id
 OPTIONAL = ("locationConstraints",)  # what a template may read although nothing is said; Heat reads an empty text
 CURES = {
     "computeFlavourId": "name it by requested_additional_capabilities in the VNFD, or let a grant choose one",
@@ -33,9 +34,11 @@ CURES = {
     "image": "give the VDU or storage sw_image_data in the VNFD, or let a grant choose an image",
     "network": "connect the connection point by extVirtualLinks",
     "ip_address": "ask for an address of the connection point in extVirtualLinks",
+    PORT: "name a port by linkPortId in extVirtualLinks, or let the template do without under a condition",
     "subnet": "name the subnet of the connection point in extVirtualLinks",
 }
 ELSE = "give it by additionalParams.nfv"
+NOT_AN_OBJECT = "it is merged over what is computed for a template; give an object."
 
 
 def base_hot_spec(
@@ -57,7 +60,9 @@ def base_hot_spec(
     parameters = parameters_of(target, wanted, base, placed, standing)
     networks = dict(target.managed_networks)
     if not incomplete:
-        refuse_unused(base.path, base.template, networks, _told_links(target, base))
+        refuse_unused(base.path, base.template, networks, _links_read(target, base))
+        points = target.flavour.connection_points
+        refuse_unread_ports(base.path, target, [name for name in points if _reads(base, (CP,), (name,), (PORT,))])
         _refuse_unset(base, with_networks(with_members(base, copies, capacities), networks), parameters)
     return StackSpec(
         vnfd_id=target.vnfd_id,
@@ -72,10 +77,14 @@ def base_hot_spec(
 
 def reads_image(base: BaseHot, name: str) -> bool:
     """Whether the template asks `nfv` for the image of a VDU or storage: by its path, by a part of it, or computed."""
-    image = ((NFV,), (VDU,), (name,), ("image", "vcImageId"))
+    return _reads(base, (VDU,), (name,), ("image", "vcImageId"))
+
+
+def _reads(base: BaseHot, *keys: tuple[str, ...]) -> bool:
+    """Whether the template reads that of `nfv`: one of the keys at each level, or all below a level."""
     for argument in calls(base.template, "get_param"):
         path = argument if isinstance(argument, list) else [argument]
-        if all(part in keys or not isinstance(part, str) for part, keys in zip(path, image, strict=False)):
+        if all(part in known or not isinstance(part, str) for part, known in zip(path, ((NFV,), *keys), strict=False)):
             return True
     return False
 
@@ -101,7 +110,7 @@ def parameters_of(
 ) -> dict[str, Any]:
     """The parameters that the template declares, as far as there is something to say.
 
-    `standing`: ids of machines that are there already. All members of a group are told the same: what those have.
+    `standing`: ids of machines that are there already. Members of a group share their parameters: those of who stands.
     """
     declared: dict[str, Any] = base.template.get("parameters") or {}
     parameters = {name: target.parameters[name] for name in declared if name in target.parameters and name != NFV}
@@ -110,9 +119,9 @@ def parameters_of(
     if NFV in declared:
         given = target.parameters.get(NFV, {})
         if not isinstance(given, dict):
-            raise Unprocessable("additionalParams.nfv: it is merged over what a template is told; give an object.")
-        told = merge_patch(_nfv(target, wanted, base, placed, standing), _for_copies(given, wanted, base, placed))
-        parameters[NFV] = merge_patch(told, given)
+            raise Unprocessable(f"additionalParams.{NFV}: {NOT_AN_OBJECT}")
+        computed = merge_patch(_nfv(target, wanted, base, placed, standing), _for_copies(given, wanted, base, placed))
+        parameters[NFV] = merge_patch(computed, given)
     return parameters
 
 
@@ -192,7 +201,9 @@ def _point(target: VnfTarget, name: str, slot: int) -> dict[str, Any]:
         for data in link.ext_cps:
             if data.cpd_id == name:
                 asked = [fixed_ip(address) for address in asked_addresses(data, slot)]
-                return _known(network=link.resource_id, fixed_ips=asked or None)
+                port = link_port(link, data, slot)
+                existing = port.resource_handle.resource_id if port else None
+                return _known(network=link.resource_id, fixed_ips=asked or None, port=existing)
     inside = target.flavour.connection_points[name].virtual_link
     return _known(network=target.managed_networks.get(inside or ""))
 
@@ -228,7 +239,7 @@ def _refuse_capacities(base: BaseHot, capacities: dict[str, int]) -> None:
 
 
 def _refuse_unlike_members(target: VnfTarget, wanted: Wanted, placed: dict[str, Placement]) -> None:
-    """Unprocessable for what members of a group are to have each for itself: all of them are told the same."""
+    """Unprocessable for what members of a group are to have each for itself: they share their parameters."""
     for vdu, placement in placed.items():
         members = [machine for machine in wanted.machines if machine.vdu == vdu]
         if placement.form is not Form.GROUP or len(members) < 2:
@@ -240,16 +251,17 @@ def _refuse_unlike_members(target: VnfTarget, wanted: Wanted, placed: dict[str, 
                 f"{', '.join(zones)}; grant one zone, or give the template a resource for each member."
             )
         for point in target.flavour.connection_points.values():
-            asked = _point(target, point.name, 0).get("fixed_ips", ()) if point.vdu == vdu else ()
-            if any("ip_address" in one for one in asked):
+            own = _point(target, point.name, 0) if point.vdu == vdu else {}
+            if PORT in own or any("ip_address" in one for one in own.get("fixed_ips", ())):
+                one = "be a port that exists" if PORT in own else "have a fixed address"
                 raise Unprocessable(
-                    f"extVirtualLinks: {point.name} is to have a fixed address, and the {len(members)} members of VDU "
-                    f"{vdu} are a group in the template, which are all told the same; leave it out, or give the "
+                    f"extVirtualLinks: {point.name} is to {one}, and the {len(members)} members of VDU "
+                    f"{vdu} are a group in the template, which share their parameters; leave it out, or give the "
                     "template a resource for each member."
                 )
 
 
-def _told_links(target: VnfTarget, base: BaseHot) -> set[str]:
+def _links_read(target: VnfTarget, base: BaseHot) -> set[str]:
     """Internal links of connection points whose networks the template reads of `nfv`."""
     points = target.flavour.connection_points
     reads = (one for one in calls(base.resources, "get_param") if is_named_read(one) and one[1] == CP)
@@ -265,8 +277,10 @@ def _refuse_unset(base: BaseHot, template: dict[str, Any], parameters: dict[str,
                 f"{base.path}: nothing sets its parameter {name}; give it as additionalParams.{name}, or give it a "
                 "default in the template."
             )
+    conditional = any(one.get("conditions") for one in (base.template, *base.nested.values()))
+    optional = (*OPTIONAL, PORT) if conditional else OPTIONAL
     for argument in calls(template.get("resources"), "get_param"):
-        if not isinstance(argument, list) or argument[:1] != [NFV] or argument[-1] in OPTIONAL:
+        if not isinstance(argument, list) or argument[:1] != [NFV] or argument[-1] in optional:
             continue
         if not all(isinstance(key, str | int) for key in argument):
             continue  # computed

@@ -1,7 +1,7 @@
 """Connections by openstacksdk, behind the guard, kept for a while: one token serves many operations.
 
     connection = await calls.run(vim, lambda: sessions.connect(vim))     # in a thread: it may log in
-    with explained("Reading stack vnf-1"):
+    with translated_errors("Reading stack vnf-1"):
         connection.orchestration.get_stack(...)
 
 openstacksdk is imported at the first of them: that takes a second or two.

@@ -1,7 +1,7 @@
 """What an instance's stack is to be made of: the wanted value of the OpenStack driver, as its steps carry it.
 
 A template of the package is named by path and digest, and not carried: a step's action reads it and renders it
-(`base_hot.rendered`). A generated one is carried whole.
+(`base_hot.rendered`). A generated one is carried, once in a plan (`stack_change.FollowingChange`).
 """
 
 from __future__ import annotations

@@ -92,15 +92,27 @@ class StackState:
         return [self.port(one) for one in self._ports_by_server.get(server_id, ())]
 
     def port(self, resource: StackResource) -> FoundPort:
-        there = self.ports.get(resource.id) or Port(id=resource.id)
+        return self._port(resource.id, vnfd_name(resource))
+
+    def existing_ports(self, machine: FoundMachine | None, server_id: str) -> list[FoundPort]:
+        """Ports of the machine that are not the stack's, but for those that Neutron has on another server or on none.
+
+        The account may not see ports of another project: then they are where they should be.
+        """
+        known = {port.resource_id: port.name for port in machine.ports if port.existing} if machine else {}
+        on_it = {id_: name for id_, name in known.items() if id_ not in self.ports or self.device_of(id_) == server_id}
+        return [replace(self._port(id_, name), existing=True) for id_, name in on_it.items()]
+
+    def _port(self, id_: str, name: str) -> FoundPort:
+        there = self.ports.get(id_) or Port(id=id_)
         return FoundPort(
-            id=resource.id,
-            name=described_by(resource),
-            resource_id=resource.id,
+            id=id_,
+            name=name,
+            resource_id=id_,
             addresses=tuple(Address(ip=one.ip_address, subnet=one.subnet_id) for one in there.fixed_ips or ()),
             mac=there.mac_address,
             network=there.network_id,
-            floating=self.floating.get(resource.id, {}),
+            floating=self.floating.get(id_, {}),
         )
 
     def volumes_on(self, server_id: str) -> list[FoundVolume]:
@@ -118,26 +130,31 @@ class StackState:
         return there.own_host or there.host_id or None if there else None
 
 
-def described_by(resource: StackResource) -> str:
+def vnfd_name(resource: StackResource) -> str:
     """What the VNFD calls a port or a volume: the resource's name in a package's template, its end in ours."""
     return resource.name.rpartition(":")[2]
 
 
 def volume(resource: StackResource) -> FoundVolume:
-    return FoundVolume(id=resource.id, name=described_by(resource), resource_id=resource.id)
+    return FoundVolume(id=resource.id, name=vnfd_name(resource), resource_id=resource.id)
 
 
-async def look(cloud: Cloud, name: str) -> StackState | None:
+async def look(cloud: Cloud, name: str, existing_ports: Iterable[str] = ()) -> StackState | None:
     stack = await find_stack(cloud, name)
-    return None if stack is None else await look_at(cloud, stack)
+    return None if stack is None else await look_at(cloud, stack, existing_ports)
 
 
-async def look_at(cloud: Cloud, stack: Stack) -> StackState:
+async def look_at(cloud: Cloud, stack: Stack, existing_ports: Iterable[str] = ()) -> StackState:
+    """`existing_ports`: ids of those that servers use and that are not the stack's."""
     resources = tuple(await resources_of(cloud, stack))
+    ids: dict[str, list[str]] = {SERVER: [], PORT: list(existing_ports), FLOATING_IP: []}
+    for one in resources:
+        if one.id and one.type in ids:
+            ids[one.type].append(one.id)
     servers, ports, floating = await asyncio.gather(
-        _servers(cloud, stack.name, [one.id for one in resources if one.type == SERVER and one.id]),
-        _by_id(cloud, "/ports", Ports, [one.id for one in resources if one.type == PORT and one.id]),
-        _by_id(cloud, "/floatingips", FloatingIps, [one.id for one in resources if one.type == FLOATING_IP and one.id]),
+        _servers(cloud, stack.name, ids[SERVER]),
+        _by_id(cloud, "/ports", Ports, ids[PORT]),
+        _by_id(cloud, "/floatingips", FloatingIps, ids[FLOATING_IP]),
     )
     return StackState(stack, resources, servers, ports, _by_port(resources, floating))
 
@@ -211,7 +228,7 @@ def networks(state: StackState) -> tuple[FoundNetwork, ...]:
     return tuple(FoundNetwork(id=one.id, name=one.name, resource_id=one.id) for one in state.of_type(NETWORK))
 
 
-def unheld_ports(state: StackState) -> tuple[FoundPort, ...]:
+def unattached_ports(state: StackState) -> tuple[FoundPort, ...]:
     """Those that are there for their address, like one that servers share. At the top, where each has its own name."""
     top = [one for one in state.of_type(PORT) if len(one.path) == 1 and one.id in state.ports]
     return tuple(state.port(one) for one in top if not state.device_of(one.id))
@@ -230,7 +247,7 @@ def _machine(state: StackState, resource: StackResource, known: FoundMachine | N
         type=SERVER,
         resource_id=resource.id,
         ready=state.ready(resource.id),
-        ports=tuple(state.ports_on(resource.id)),
+        ports=(*state.ports_on(resource.id), *state.existing_ports(known, resource.id)),
         volumes=tuple(state.volumes_on(resource.id)),
         zone=known.zone if known else None,
         image=known.image if known else None,
@@ -309,6 +326,9 @@ def machine_of(state: StackState, member: StackMember, server: StackResource) ->
         zone=member.zone,
         image=member.image,
         flavour=member.flavour,
+        ports=tuple(
+            FoundPort(id=id_, name=name, resource_id=id_, existing=True) for name, id_ in member.existing_ports.items()
+        ),
     )
     machine = _machine(state, server, as_known)
     filled = (replace(one, image=member.volume_images.get(one.name)) for one in machine.volumes)

@@ -11,7 +11,7 @@ from slipway.model.grant import ResourceType
 from slipway.model.machine import Found, FoundMachine
 from slipway.model.plan import Effect, Plan, Step, Verb
 from slipway.model.target import Change, VimResource, VnfTarget
-from slipway.vim.openstack.blueprint import Blueprint, blueprint, present_blueprint
+from slipway.vim.openstack.desired_stack import DesiredStack, current_stack, desired_stack
 from slipway.vim.openstack.package_images import (
     carried_images,
     image_names_in,
@@ -19,9 +19,18 @@ from slipway.vim.openstack.package_images import (
     upload_steps,
     with_image_names,
 )
-from slipway.vim.openstack.stack_change import CHANGE_STACK, STEP_TIMEOUT, ChangeStack, StackMember, as_args, digest_of
+from slipway.vim.openstack.stack_change import (
+    CHANGE_STACK,
+    FOLLOWING_CHANGE,
+    STEP_TIMEOUT,
+    ChangeStack,
+    StackMember,
+    as_args,
+    digest_of,
+    following_change,
+)
 from slipway.vim.openstack.stack_state import STACK
-from slipway.vim.openstack.user_data_stack import ANSWERED, NOTED, user_data_of, user_data_steps
+from slipway.vim.openstack.user_data_stack import READ_STEP, USER_DATA_STEP, user_data_of, user_data_steps
 
 
 def steps_of(change: Change, found: Found) -> Plan:
@@ -34,8 +43,8 @@ def steps_of(change: Change, found: Found) -> Plan:
 
 def _change(change: Change, target: VnfTarget, package: VnfTarget, found: Found) -> Plan:
     """`package`: the target with the names that its VNFD has for images."""
-    before = present_blueprint(change, change.before) if change.before else None
-    after = blueprint(change, target)
+    before = current_stack(change, change.before) if change.before else None
+    after = desired_stack(change, target)
     found = _of_vdus(change, found, after)
     touched = _touched(before, after, found)
     stack = next((one for one in found.objects if one.kind == STACK), None)
@@ -48,20 +57,21 @@ def _change(change: Change, target: VnfTarget, package: VnfTarget, found: Found)
     used = before.images if before else frozenset[str]()
     plan, last = upload_steps(package, after.images, used), before
     if named:
-        told = before.spec.parameters if before else {}
-        plan = Plan.chain(plan, Plan(user_data_steps(change, target, named, told, members_of(change))))
+        parameters = before.spec.parameters if before else {}
+        plan = Plan.chain(plan, Plan(user_data_steps(change, target, named, parameters, members_of(change))))
+    earlier: tuple[str, ChangeStack] | None = None
     for number, nodes in enumerate(turns, 1):
-        here = after if number == len(turns) or last is None else after.partly(last, nodes)
+        here = after if number == len(turns) or last is None else after.updated_for(nodes, last)
         args = _args(change, found, last, here, nodes, first=number == 1)
-        args = replace(args, user_data=(NOTED, ANSWERED) if named else None)
-        step = _step(change, args, nodes, found, f" ({number}/{len(turns)})" if len(turns) > 1 else "")
-        plan, last = Plan.chain(plan, Plan.of(step)), here
+        args = replace(args, user_data=(READ_STEP, USER_DATA_STEP) if named else None)
+        step = _step(change, args, nodes, found, f" ({number}/{len(turns)})" if len(turns) > 1 else "", earlier)
+        plan, last, earlier = Plan.chain(plan, Plan.of(step)), here, (step.id, args)
     if named or used <= after.images:  # user data may have left the stack with an image of before
         return plan
     return Plan.chain(plan, release_step(after.images))
 
 
-def _of_vdus(change: Change, found: Found, after: Blueprint) -> Found:
+def _of_vdus(change: Change, found: Found, after: DesiredStack) -> Found:
     """Without servers of the template's own that are no VNFC: they are the template's affair."""
     vdus = {vdu for target in (change.before, change.after) if target for vdu in target.flavour.vdus}
     known = {machine.id for machine in change.inventory.machines}
@@ -71,7 +81,7 @@ def _of_vdus(change: Change, found: Found, after: Blueprint) -> Found:
 
 
 def _turns(
-    change: Change, before: Blueprint | None, after: Blueprint, touched: tuple[str, ...]
+    change: Change, before: DesiredStack | None, after: DesiredStack, touched: tuple[str, ...]
 ) -> list[tuple[str, ...]]:
     """The batches, and whoever is in none with the last. A template that is new for everybody comes after all of them.
 
@@ -85,14 +95,16 @@ def _turns(
     in_batches = [name for batch in batches for name in batch]
     rest = tuple(name for name in touched if name not in in_batches)
     if change.renewal.reversible:
-        renewed = after.partly(before, in_batches)
-        if again := [name for name in in_batches if renewed.own_part(name) != after.own_part(name)]:
+        renewed = after.updated_for(in_batches, before)
+        if again := [name for name in in_batches if renewed.definition_of(name) != after.definition_of(name)]:
             return [*batches, (*again, *rest)]
     return [*batches[:-1], (*batches[-1], *rest)]
 
 
-def _groups_together(before: Blueprint, after: Blueprint, batches: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Those of groups whose members are told something new."""
+def _groups_together(
+    before: DesiredStack, after: DesiredStack, batches: Iterable[tuple[str, ...]]
+) -> list[tuple[str, ...]]:
+    """Those of groups whose members are defined otherwise than before."""
     members = [one for one in after.members if one.group]
     group_of = {one.name: (one.top, one.vdu) for one in members if _is_changed(before, after, one.name)}
     turns: dict[object, tuple[str, ...]] = {}
@@ -132,18 +144,23 @@ def _removal(change: Change, found: Found) -> Plan:
     return Plan.chain(Plan.of(step), releases)
 
 
-def _touched(before: Blueprint | None, after: Blueprint, found: Found) -> tuple[str, ...]:
+def _touched(before: DesiredStack | None, after: DesiredStack, found: Found) -> tuple[str, ...]:
     """Members that come, go, are made anew, or are to be otherwise."""
     there = {machine.name: machine.id for machine in found.machines}
     wanted = {one.name: one.id for one in after.members}
-    was = {one.name for one in before.members} if before else set[str]()
     other = {name for name in {*there, *wanted} if there.get(name) != wanted.get(name)}
-    changed = {name for name in was & wanted.keys() if before and before.own_part(name) != after.own_part(name)}
+    changed = {name for name in wanted if before and _is_changed(before, after, name)}
     return tuple(sorted(other | changed))
 
 
 def _args(
-    change: Change, found: Found, before: Blueprint | None, after: Blueprint, nodes: tuple[str, ...], *, first: bool
+    change: Change,
+    found: Found,
+    before: DesiredStack | None,
+    after: DesiredStack,
+    nodes: tuple[str, ...],
+    *,
+    first: bool,
 ) -> ChangeStack:
     there = {machine.name: machine for machine in found.machines}
     wanted = {one.name: one for one in after.members}
@@ -167,7 +184,7 @@ def _args(
         leaving=tuple(sorted(one.resource_id for one in leaving)),
         stopped=tuple(sorted(one.resource_id for one in leaving)) if change.grace_seconds else (),
         grace_seconds=change.grace_seconds,
-        pinned=_pinned(before, there) if before and change.reconnects else {},
+        pinned=_pinned(before, [there[name] for name in nodes if name in there]) if change.reconnects else {},
         known=tuple(sorted(found.ids | change.inventory.ids)),  # somebody else may have removed some
         recreated=stack if whole else None,
         reason=change.renewal.cause,
@@ -179,20 +196,20 @@ def _names_of_both(before: Iterable[StackMember], after: Iterable[StackMember]) 
     return {one.name for one in after if one.id in ids}
 
 
-def _is_marked(change: Change, before: Blueprint | None, after: Blueprint, name: str) -> bool:
-    """Whether Heat must be told to make it anew. It replaces members of a group one by one if it finds them changed."""
+def _is_marked(change: Change, before: DesiredStack | None, after: DesiredStack, name: str) -> bool:
+    """Whether it must be marked for Heat to replace it. Changed members of a group are replaced without that."""
     member = next(one for one in after.members if one.name == name)
     if not change.renewal.reversible or not member.group or before is None:
         return True
     return not _is_changed(before, after, name)
 
 
-def _is_changed(before: Blueprint, after: Blueprint, name: str) -> bool:
+def _is_changed(before: DesiredStack, after: DesiredStack, name: str) -> bool:
     was = {one.name for one in before.members}
-    return name in was and bool(before.own_part(name) != after.own_part(name))
+    return name in was and bool(before.definition_of(name) != after.definition_of(name))
 
 
-def _placed(drawn: Blueprint, there: dict[str, FoundMachine]) -> tuple[StackMember, ...]:
+def _placed(stack: DesiredStack, there: dict[str, FoundMachine]) -> tuple[StackMember, ...]:
     """With the servers that stand, and the ports of those whose places are taken."""
 
     def placed(member: StackMember) -> StackMember:
@@ -202,32 +219,41 @@ def _placed(drawn: Blueprint, there: dict[str, FoundMachine]) -> tuple[StackMemb
         server = old.resource_id if old.id == member.id else None
         return replace(member, server=server, ports=tuple(port.id for port in old.ports))
 
-    return tuple(placed(member) for member in drawn.members)
+    return tuple(placed(member) for member in stack.members)
 
 
-def _pinned(before: Blueprint, there: dict[str, FoundMachine]) -> dict[str, tuple[str, ...]]:
+def _pinned(before: DesiredStack | None, touched: Iterable[FoundMachine]) -> dict[str, tuple[str, ...]]:
     """Addresses that ports have and that nobody asked for: when they are made again by undo, they get them back."""
-    if before.spec.template is None:
+    if before is None or before.spec.template is None:
         return {}
     return {
         f"{machine.name}:{port.name}": tuple(address.ip for address in port.addresses if address.ip)
-        for machine in there.values()
+        for machine in touched
         for port in machine.ports
         if port.address and f"{machine.name}:{port.name}" in before.spec.template["resources"]
     }
 
 
-def _step(change: Change, args: ChangeStack, nodes: tuple[str, ...], found: Found, turn: str) -> Step:
+def _step(
+    change: Change,
+    args: ChangeStack,
+    nodes: tuple[str, ...],
+    found: Found,
+    turn: str,
+    earlier: tuple[str, ChangeStack] | None,
+) -> Step:
+    """`earlier`: the step before it, if it is one of several, and what that changes."""
     there = {machine.name: machine.id for machine in found.machines}
     wanted = {one.name: one.id for one in args.members}
     done = _names_of_both(args.former, args.members)
     gone = [name for name in nodes if name in there and name not in done and there[name] != wanted.get(name)]
     new = [name for name in nodes if name in wanted and name not in done and there.get(name) != wanted[name]]
     changed = [name for name in nodes if name not in gone and name not in new]
+    following = following_change(*earlier, args) if earlier else None
     return Step(
         id=f"{'change' if args.before else 'make'} stack{turn}",
-        action=CHANGE_STACK,
-        args=as_args(args),
+        action=FOLLOWING_CHANGE if following else CHANGE_STACK,
+        args=as_args(following or args),
         nodes=nodes,
         effects=(
             *(Effect(Verb.REMOVE, "machine", name) for name in gone),

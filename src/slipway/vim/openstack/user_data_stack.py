@@ -1,21 +1,20 @@
 """Stacks of packages that bring user data: what that code says goes over what the stack has.
 
-    note stack ── run user data ── change stack
+    read stack ── run user data ── change stack
 
-The first step keeps what the stack was told before, for user data to look at and for undo to go back to. The second is
-`mgmt/user_data.py`, which runs the package's code apart. The third puts its answer and the package's own templates
-together (`with_answer`).
+The first step keeps template, files and parameters that the stack has, for user data to look at and for undo to go back
+to. The second is `mgmt/user_data.py`, which runs the package's code apart. The third puts its answer and the package's
+own templates together (`with_user_data`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from slipway.model.errors import VimError, VimFault
-from slipway.model.json_documents import LARGEST, merge_patch
+from slipway.model.json_documents import LARGEST, difference, merge_patch
 from slipway.model.plan import Step
 from slipway.model.secrets import find_references, reference
 from slipway.model.target import Change, VimResource, VnfTarget
@@ -26,19 +25,19 @@ from slipway.vim.openstack.heat import find_stack
 from slipway.vim.openstack.hot_template import NESTED, read_base_hot
 from slipway.vim.openstack.package_images import carried_images
 
-NOTE_STACK = "openstack.note_stack"  # the action
-NOTED, ANSWERED = "note stack", "run user data"  # the steps
+READ_STACK = "openstack.read_stack"  # the action
+READ_STEP, USER_DATA_STEP = "read stack", "run user data"  # the steps
 HIDDEN = "******"  # what Heat shows of a hidden parameter
 
 
-class NoteStack(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`secrets`: references to those that the stack may have been told. Heat gives them back in clear."""
+class ReadStack(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`secrets`: references to those that may be among the stack's parameters. Heat gives them back in clear."""
 
     secrets: tuple[dict[str, str], ...] = ()
 
 
 class StackBody(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What Heat is told."""
+    """What a stack is created or updated with."""
 
     template: dict[str, Any]
     files: dict[str, str] = {}
@@ -61,18 +60,18 @@ def user_data_steps(
         class_name=named.class_name,
         operation=_operation(change),
         resources=resources,
-        stack_step=NOTED,
+        stack_step=READ_STEP,
         additional_params=dict(target.parameters),
         images=carried_images(target),
     )
     known = dict.fromkeys(find_references([parameters, target.parameters, change.additional_params]))
     secrets = tuple(reference(one) for one in known)
-    note = Step(id=NOTED, action=NOTE_STACK, args=msgspec.to_builtins(NoteStack(secrets)))
-    return note, Step(id=ANSWERED, action=ACTION, args=msgspec.to_builtins(args), after=(NOTED,))
+    note = Step(id=READ_STEP, action=READ_STACK, args=msgspec.to_builtins(ReadStack(secrets)))
+    return note, Step(id=USER_DATA_STEP, action=ACTION, args=msgspec.to_builtins(args), after=(READ_STEP,))
 
 
 async def stack_body(cloud: Cloud, name: str) -> StackBody | None:
-    """What a stack was last told; None when there is none."""
+    """What a stack was last created or updated with; None when there is none."""
     stack = await find_stack(cloud, name)
     if stack is None:
         return None
@@ -97,41 +96,41 @@ async def stack_body(cloud: Cloud, name: str) -> StackBody | None:
     return body
 
 
-def with_answer(
-    answer: dict[str, Any], planned: StackBody, noted: StackBody | None = None, before: StackBody | None = None
+def with_user_data(
+    answer: dict[str, Any], planned: StackBody, current: StackBody | None = None, before: StackBody | None = None
 ) -> StackBody:
-    """`planned` is what Slipway would tell Heat by itself, and `before` what it would have told it before.
+    """The stack with the answer of user data. `planned` and `before`: as it would be without, after and before.
 
-    A stack that stands keeps what it was told (`noted`), unless `existing` is false. Over that goes what the answer
-    says; of what it says nothing about, what the operation changes.
+    A stack that stands keeps what it has (`current`), unless `existing` is false. Over that goes what the answer has;
+    where it has nothing, what the operation changes.
     """
-    noted = with_hidden(noted, before) if noted and before else None
-    if noted is None or before is None or answer.get("existing") is False:
+    current = with_hidden(current, before) if current and before else None
+    if current is None or before is None or answer.get("existing") is False:
         made = StackBody(
             template=answer.get("template") or planned.template,
             files=planned.files | (answer.get("files") or {}),
             parameters=planned.parameters if not answer else answer.get("parameters") or {},
         )
     else:
-        changed = _difference(before.parameters, planned.parameters) if not answer else {}
+        changed = difference(before.parameters, planned.parameters) if not answer else {}
         files = {name: text for name, text in planned.files.items() if before.files.get(name) != text}
         made = StackBody(
             template=merge_patch(
-                noted.template, answer.get("template") or _difference(before.template, planned.template)
+                current.template, answer.get("template") or difference(before.template, planned.template)
             ),
-            files=noted.files | files | (answer.get("files") or {}),
-            parameters=merge_patch(noted.parameters, answer.get("parameters") or changed),
+            files=current.files | files | (answer.get("files") or {}),
+            parameters=merge_patch(current.parameters, answer.get("parameters") or changed),
         )
     if answer.get("template") or answer.get("files"):
         _check(made)
     return made
 
 
-def with_hidden(noted: StackBody, before: StackBody) -> StackBody:
+def with_hidden(current: StackBody, before: StackBody) -> StackBody:
     """What Heat does not show of its parameters, as it was planned."""
-    shown = {key: before.parameters.get(key) if value == HIDDEN else value for key, value in noted.parameters.items()}
+    shown = {key: before.parameters.get(key) if value == HIDDEN else value for key, value in current.parameters.items()}
     known = {key: value for key, value in shown.items() if value is not None}
-    return msgspec.structs.replace(noted, parameters=known)
+    return msgspec.structs.replace(current, parameters=known)
 
 
 def _operation(change: Change) -> UserDataOperation:
@@ -142,14 +141,6 @@ def _operation(change: Change) -> UserDataOperation:
     if change.renewal.members:
         return "heal"
     return "change_ext_conn" if change.reconnects else "scale"
-
-
-def _difference(before: Any, after: Any) -> Any:
-    """The merge patch from one to the other."""
-    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
-        return after
-    gone = {key: None for key in before if key not in after}
-    return gone | {key: _difference(before.get(key), value) for key, value in after.items() if before.get(key) != value}
 
 
 def _typed(parameters: dict[str, Any], template: dict[str, Any]) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class EngineOperations:
     def make_machine(self, machine: Machine, maker: Maker, access: Access) -> FoundMachine:
         """There, whole and started; whether SSH answers yet is for the caller to see."""
         with self.locks.hold(self._lock(machine.id)):
-            container = self._standing(machine, maker)
+            container = self._existing(machine, maker)
             image = self._image(machine) if container is None else ""
             parts = self._parts(machine, maker)
             if container is None:
@@ -85,7 +85,7 @@ class EngineOperations:
             return self._found(machine.id, maker, parts.held)
 
     def look(self, machine: Machine, maker: Maker) -> FoundMachine | None:
-        container = machines.standing(self.engine, machine.id, maker.instance_id)
+        container = machines.existing_container(self.engine, machine.id, maker.instance_id)
         return None if container is None else found_machine(container, self._held(machine))
 
     def remove_machine(self, machine_id: str, maker: Maker, *, own: bool = False, grace: int = 0) -> bool:
@@ -152,9 +152,9 @@ class EngineOperations:
             else:
                 self.engine.start(name)
 
-    def _standing(self, machine: Machine, maker: Maker) -> Thing | None:
+    def _existing(self, machine: Machine, maker: Maker) -> Thing | None:
         """The machine's container if it is worth keeping; else it goes."""
-        container = machines.standing(self.engine, machine.id, maker.instance_id)
+        container = machines.existing_container(self.engine, machine.id, maker.instance_id)
         if container is not None and machines.status(container) in machines.NEVER_STARTED:
             self.engine.remove_container(engine_name("machine", machine.id))
             return None
@@ -186,7 +186,7 @@ class EngineOperations:
         return seed.login_files(access, own, machine.boot_data)
 
     def _found(self, machine_id: str, maker: Maker, held: list[Record]) -> FoundMachine:
-        container = machines.standing(self.engine, machine_id, maker.instance_id)
+        container = machines.existing_container(self.engine, machine_id, maker.instance_id)
         if container is None:
             raise VimError(f"Machine {machine_id} vanished while it was made.", VimFault.TEMPORARY)
         return found_machine(container, held)

@@ -75,7 +75,7 @@ def found_machine(container: Thing, held: list[Record]) -> FoundMachine:
     )
 
 
-def standing(engine: Engine, machine_id: str, instance_id: str) -> Thing | None:
+def existing_container(engine: Engine, machine_id: str, instance_id: str) -> Thing | None:
     """The machine's container, unless it never came to life. Refuses another instance's."""
     container = engine.container(engine_name("machine", machine_id))
     if container is None:

@@ -1,4 +1,4 @@
-"""How a target looks as a stack: what Heat is told, and where in the stack each member's server will be."""
+"""The stack that a target leads to: what it is made of, and where in it each member's server will be."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from slipway.vim.openstack.package_images import carried_images, image_names_in
 from slipway.vim.openstack.stack_change import StackMember
 from slipway.vim.openstack.stack_spec import StackSpec
 
-TOLD = {"image": "vcImageId", "flavour": "computeFlavourId", "zone": "locationConstraints"}  # in entries of VDUs
+NFV_NAMES = {"image": "vcImageId", "flavour": "computeFlavourId", "zone": "locationConstraints"}  # in nfv.VDU.<vdu>
 
 
 @dataclass(frozen=True)
-class Blueprint:
+class DesiredStack:
     target: VnfTarget
     wanted: Wanted
     spec: StackSpec
@@ -36,8 +36,8 @@ class Blueprint:
     images: frozenset[str]  # of packages, by their names in Glance, that it is made from
     grant_follows: bool = False  # whether an NFVO has still to say what is unset
 
-    def own_part(self, name: str) -> Any:
-        """What the stack is told about one member: where it differs from before, the member is touched."""
+    def definition_of(self, name: str) -> Any:
+        """All that template and parameters have for one member: where it differs from before, the member is touched."""
         if self.spec.template is not None:
             resources = self.spec.template["resources"]
             return {key: value for key, value in resources.items() if _owner(key) == name}
@@ -46,11 +46,11 @@ class Blueprint:
         others = {key: self.spec.parameters[key] for key in shared}
         return (self.spec.files, others, *_nfv_entries(self.spec.parameters.get("nfv", {}), machine))
 
-    def partly(self, before: Blueprint, names: Iterable[str]) -> Blueprint:
-        """With those members as they will be, and the others as they were.
+    def updated_for(self, names: Iterable[str], before: DesiredStack) -> DesiredStack:
+        """The stack before, with those members as they will be.
 
-        A template of the package stays the one before, and is told other things of those members: a new template is
-        for all members at once.
+        A template of the package stays the one before, with other parameters for those members: a new template is for
+        all members at once.
         """
         after = {one.name: one for one in self.wanted.machines}
         was = {one.name: one for one in before.wanted.machines}
@@ -58,12 +58,12 @@ class Blueprint:
         mixed = [after.get(name) if name in done else was.get(name) for name in dict.fromkeys((*was, *after))]
         wanted = replace(self.wanted, machines=tuple(one for one in mixed if one is not None))
         if before.spec.template is not None and self.spec.template is not None:
-            return self._generated_partly(before, wanted, done)
-        return _drawn(before.target, wanted, self.standing, user_data=self.user_data, grant_follows=self.grant_follows)
+            return self._generated_for(before, wanted, done)
+        return _build(before.target, wanted, self.standing, user_data=self.user_data, grant_follows=self.grant_follows)
 
-    def _generated_partly(self, before: Blueprint, wanted: Wanted, done: set[str]) -> Blueprint:
+    def _generated_for(self, before: DesiredStack, wanted: Wanted, done: set[str]) -> DesiredStack:
         """What belongs to no member, like a network, is there for those before and for those to come."""
-        names = {one.name for blueprint in (before, self) for one in blueprint.wanted.machines}
+        names = {one.name for stack in (before, self) for one in stack.wanted.machines}
         old, new = (one.spec.template or {} for one in (before, self))
         staying = {key: one for key, one in old["resources"].items() if _owner(key) not in done}
         coming = {key: one for key, one in new["resources"].items() if _owner(key) in done or _owner(key) not in names}
@@ -73,35 +73,33 @@ class Blueprint:
         return dataclasses.replace(self, wanted=wanted, spec=spec, members=members)
 
 
-def blueprint(change: Change, target: VnfTarget) -> Blueprint:
+def desired_stack(change: Change, target: VnfTarget) -> DesiredStack:
     standing = frozenset(machine.id for machine in change.inventory.machines)
-    user_data = (
-        FILE in target.parameters or FILE in change.additional_params
-    )  # of the instantiation, or of this request
+    user_data = FILE in {**target.parameters, **change.additional_params}  # of the instantiation, or of this request
     wanted = wanted_of(dataclasses.replace(change, after=target))
-    return _drawn(target, wanted, standing, user_data=user_data, grant_follows=change.grant_follows)
+    return _build(target, wanted, standing, user_data=user_data, grant_follows=change.grant_follows)
 
 
-def present_blueprint(change: Change, target: VnfTarget) -> Blueprint:
-    """Of what stands: nothing in it is new."""
+def current_stack(change: Change, target: VnfTarget) -> DesiredStack:
+    """The stack that stands: nothing in it is new."""
     still = Change(
         instance_id=change.instance_id,
         version=change.version,
         inventory=change.inventory,
         additional_params=change.additional_params,
     )
-    return blueprint(still, target)
+    return desired_stack(still, target)
 
 
-def _drawn(
+def _build(
     target: VnfTarget, wanted: Wanted, standing: frozenset[str], *, user_data: bool, grant_follows: bool
-) -> Blueprint:
+) -> DesiredStack:
     base = base_hot.parse(target)
     if base is None:
         spec = generated_spec(wanted, target.flavour, target.vnfd_id, incomplete=grant_follows)
         members = tuple(_member(one, one.name) for one in wanted.machines)
         images = image_names_in(spec.template)
-        return Blueprint(target, wanted, spec, members, standing, user_data, frozenset(images), grant_follows)
+        return DesiredStack(target, wanted, spec, members, standing, user_data, frozenset(images), grant_follows)
     placed = base_hot.placements(base, target.flavour)
     if user_data:
         members = tuple(_member(one, None, group=True) for one in wanted.machines)
@@ -110,36 +108,36 @@ def _drawn(
             _member(one, placed[one.vdu].resource_of(one), placed[one.vdu].is_group) for one in wanted.machines
         )
     spec = base_hot_spec(target, wanted, base, placed, standing, incomplete=user_data or grant_follows)
-    members = members if user_data else _as_told(members, spec.parameters.get(NFV, {}).get(VDU, {}))
-    images = image_names_in(_images_read(base, target, spec.parameters, wanted, user_data=user_data))
-    return Blueprint(target, wanted, spec, members, standing, user_data, frozenset(images), grant_follows)
+    members = members if user_data else _with_nfv_values(members, spec.parameters.get(NFV, {}).get(VDU, {}))
+    images = image_names_in(_images_used(base, target, spec.parameters, wanted, user_data=user_data))
+    return DesiredStack(target, wanted, spec, members, standing, user_data, frozenset(images), grant_follows)
 
 
-def _as_told(members: tuple[StackMember, ...], vdus: dict[str, Any]) -> tuple[StackMember, ...]:
-    """With what their servers are made from: members of a group are all told the same, whatever each was to have."""
+def _with_nfv_values(members: tuple[StackMember, ...], vdus: dict[str, Any]) -> tuple[StackMember, ...]:
+    """With what their servers are made from: members of a group share one entry, whatever each was to have."""
 
-    def told(member: StackMember) -> StackMember:
+    def with_values(member: StackMember) -> StackMember:
         entry = vdus.get(member.name) or vdus.get(member.vdu) or {}
-        said = {name: entry.get(key) for name, key in TOLD.items()}
-        return replace(member, **{name: value for name, value in said.items() if isinstance(value, str)})
+        values = {name: entry.get(key) for name, key in NFV_NAMES.items()}
+        return replace(member, **{name: value for name, value in values.items() if isinstance(value, str)})
 
-    return tuple(map(told, members))
+    return tuple(map(with_values, members))
 
 
-def _images_read(
+def _images_used(
     base: BaseHot, target: VnfTarget, parameters: dict[str, Any], wanted: Wanted, *, user_data: bool
 ) -> list[Any]:
-    """What the templates are told of images, and what members were made from, where they ask for it.
+    """What parameters name as images, and what members were made from, where the templates read it.
 
     User data may use any image of the package, but for those in whose place a grant has another.
     """
-    told: dict[str, Any] = parameters.get(NFV, {}).get(VDU, {})
+    entries: dict[str, Any] = parameters.get(NFV, {}).get(VDU, {})
     made_from = [(machine.vdu, machine.image) for machine in wanted.machines]
     if user_data:
-        return [told, made_from, carried_images(target)]
-    asked = [name for name in (*target.flavour.vdus, *target.flavour.storages) if reads_image(base, name)]
-    own = [one for key, one in told.items() if key in asked or key.rpartition("-")[0] in asked]
-    return [own, [image for vdu, image in made_from if vdu in asked]]
+        return [entries, made_from, carried_images(target)]
+    read = [name for name in (*target.flavour.vdus, *target.flavour.storages) if reads_image(base, name)]
+    own = [one for key, one in entries.items() if key in read or key.rpartition("-")[0] in read]
+    return [own, [image for vdu, image in made_from if vdu in read]]
 
 
 def _member(machine: Machine, top: str | None, group: bool = False) -> StackMember:
@@ -153,6 +151,7 @@ def _member(machine: Machine, top: str | None, group: bool = False) -> StackMemb
         flavour=machine.flavour,
         zone=machine.zone,
         volume_images={volume.name: volume.image for volume in machine.volumes if volume.image},
+        existing_ports={port.name: port.existing for port in machine.ports if port.existing},
     )
 
 
