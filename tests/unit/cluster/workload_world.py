@@ -140,6 +140,9 @@ class Context:
     async def decrypt_secrets(self, document: Any) -> Any:
         return document
 
+    def arguments(self, step_id: str) -> dict[str, Any]:
+        raise AssertionError
+
     def outcome(self, step_id: str) -> Outcome | None:
         return None
 
