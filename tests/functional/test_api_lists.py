@@ -53,6 +53,14 @@ async def test_pages_follow_each_other(world: World) -> None:
     await world.call("GET", f"{INSTANCES}?nextpage_opaque_marker=nonsense", 400)
 
 
+async def test_names_of_any_script_are_listed_as_they_were_given(world: World) -> None:
+    given = ["Größe 5 €", "集群 😀", 'a "$secret" {0},\n$']
+    package = await world.onboard()
+    for name in given:
+        await world.create(package["vnfdId"], vnfInstanceName=name)
+    assert await names(world, {}) == given
+
+
 async def test_filters(world: World) -> None:
     await several(world, 3)
     assert await names(world, {"filter": "(eq,vnfInstanceName,n1)"}) == ["n1"]

@@ -97,17 +97,16 @@ class Listing:
         return self._page_size
 
     def _joined(self, connection: Connection, page: Page, selection: Selection) -> bytes:
-        links = self._links
         text = "\n".join(page.items)
         # One character is looked for first: it is found, or not, thirty times sooner than a word.
         if not selection.cuts and ("$" not in text or _MARK not in text):
-            each = [f'{item[:-1]},"_links":{own}}}' for item, own in zip(page.items, links.each(text), strict=True)]
-            return f"[{','.join(each)}]".encode()
+            each = zip(page.items, self._links.each(text), strict=True)
+            return _encode([msgspec.Raw(f'{item[:-1]},"_links":{own}}}') for item, own in each])
         parts = []
         for item in page.items:
             document = _encode(selection.cut(redact(_decode(item)))).decode()
             comma = "," if len(document) > 2 else ""
-            parts.append(f'{document[:-1]}{comma}"_links":{links(item)}}}')
+            parts.append(f'{document[:-1]}{comma}"_links":{self._links(item)}}}')
         return f"[{','.join(parts)}]".encode()
 
     def _next(self, query: dict[str, str], marker: str) -> str:
