@@ -144,13 +144,10 @@ async def test_forking_without_end_stops_at_its_limit_and_leaves_nobody() -> Non
             except OSError:
                 pass
         """,
-        ScriptLimits(seconds=2),
+        ScriptLimits(seconds=2, memory_bytes=4 << 30),  # enough for 64 processes, so that time ends them
     )
     assert ended.fault is not None
-    assert ended.fault.reason in (
-        "timed out after 2 s",
-        "used more than 512 MiB of memory",
-    )  # 64 processes may meet both
+    assert "timed out after 2 s" in ended.fault.reason
     assert time.monotonic() - began < 15
     assert processes_with(CANARY) == []
 
