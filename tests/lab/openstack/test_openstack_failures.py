@@ -1,4 +1,7 @@
-"""What goes wrong on a real OpenStack: whose fault it was is told; what was begun is gone on with, or taken back."""
+"""What goes wrong on a real OpenStack: whose fault it was is told; what was begun is gone on with, or taken back.
+
+Tests that begin with a VNF as it is made share one stack (`kept_stack.py`).
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,14 @@ from slipway.model.errors import StepError, VimError, VimFault
 from slipway.model.machine import Found
 from slipway.model.operation import OperationType
 from slipway.model.requests import AnyRequest, HealRequest
-from slipway.model.target import Change
 from slipway.vim.openstack.driver import OpenStackDriver
 from slipway.vim.openstack.heat import stack_name
-from tests.contract.life import FIRST, INSTANTIATE, ONE, TERMINATE, Life, back, heal, out, two_vdus
+from tests.contract.life import FIRST, INSTANTIATE, TERMINATE, Life, back, heal, out, two_vdus
 from tests.contract.plans import Context, hand, run_plan
+from tests.lab.openstack.kept_stack import KeptStack, SharingLife, a_kept_stack
 from tests.lab.openstack.openstack_lab import OpenStackLab
 
 pytestmark = pytest.mark.group(name="openstack")
-
-NAME = stack_name(ONE)
 
 
 @pytest.fixture
@@ -31,12 +32,24 @@ def driver() -> Iterator[OpenStackDriver]:
     driver.close()
 
 
+@pytest.fixture(scope="module")
+def kept(openstack_lab: OpenStackLab) -> Iterator[KeptStack]:
+    with a_kept_stack(openstack_lab) as kept:
+        yield kept
+
+
 @pytest.fixture
-async def life(driver: OpenStackDriver, cloud: OpenStackLab) -> AsyncIterator[Life]:
-    life = Life(driver, cloud.connection(), {FIRST: two_vdus()}, files_of=lambda globs, vnfd_id: {})
+def cloud(openstack_lab: OpenStackLab) -> OpenStackLab:
+    """What is left is counted after all tests, for there is always the stack that is kept."""
+    return openstack_lab
+
+
+@pytest.fixture
+async def life(driver: OpenStackDriver, cloud: OpenStackLab, kept: KeptStack) -> AsyncIterator[Life]:
+    flavours = {FIRST: two_vdus()}
+    life = SharingLife(driver, cloud.connection(), flavours, files_of=lambda globs, vnfd_id: {}, kept=kept)
     yield life
-    gone = Change(instance_id=ONE, version=1, inventory=life.recorded)
-    await run_plan(driver, driver.steps(gone, await life.found()), life.context())
+    await life.ended()
 
 
 def with_image(life: Life, image: str) -> None:
@@ -59,11 +72,12 @@ async def half_done(life: Life, kind: OperationType, request: AnyRequest, cloud:
     (step,) = plan.steps
     action, args = hand(life.driver, step)
     task = asyncio.ensure_future(action.run(args, context))
-    await asyncio.to_thread(cloud.until, lambda: cloud.status(NAME).endswith("_IN_PROGRESS"))
+    name = stack_name(life.instance_id)
+    await asyncio.to_thread(cloud.until, lambda: cloud.status(name).endswith("_IN_PROGRESS"))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert (await asyncio.to_thread(cloud.status, NAME)).endswith("_IN_PROGRESS")
+    assert (await asyncio.to_thread(cloud.status, name)).endswith("_IN_PROGRESS")
     return context
 
 
@@ -76,7 +90,7 @@ async def test_an_image_that_is_not_there_is_named_with_its_vnfc(life: Life) -> 
 
 
 async def test_a_failed_scale_out_is_named_and_mended_by_the_next_try(life: Life, cloud: OpenStackLab) -> None:
-    await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+    await life.instantiated()
     with cloud.quota(instances=4):
         error = await fails(life, OperationType.SCALE, out(2))
     assert isinstance(error, VimError)
@@ -106,7 +120,7 @@ async def test_an_instantiation_is_taken_back_while_heat_works(life: Life, cloud
 
 
 async def test_a_scale_in_is_gone_on_with_while_heat_works(life: Life, cloud: OpenStackLab) -> None:
-    await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+    await life.instantiated()
     await life.run(OperationType.SCALE, out(2))
     plan = await life.plan(OperationType.SCALE, back())
     context = await half_done(life, OperationType.SCALE, back(), cloud)
@@ -119,10 +133,11 @@ async def test_a_scale_in_is_gone_on_with_while_heat_works(life: Life, cloud: Op
 async def test_a_stack_deleted_behind_our_back_is_named_and_made_again_by_a_heal_of_all(
     life: Life, cloud: OpenStackLab
 ) -> None:
-    await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+    await life.instantiated()
     await asyncio.to_thread(cloud.clear)
     error = await fails(life, OperationType.SCALE, out())
-    assert f"There is no stack {NAME}: somebody else deleted it. Cure: heal the whole VNF" in error.detail
+    name = stack_name(life.instance_id)
+    assert f"There is no stack {name}: somebody else deleted it. Cure: heal the whole VNF" in error.detail
     await life.run(OperationType.HEAL, HealRequest(additional_params={"all": True}))
     assert await life.counts() == {"base": 1, "work": 2}
     await life.agreed()
@@ -131,7 +146,7 @@ async def test_a_stack_deleted_behind_our_back_is_named_and_made_again_by_a_heal
 async def test_a_server_deleted_behind_our_back_is_shown_as_broken_and_healed_with_its_port(
     life: Life, cloud: OpenStackLab
 ) -> None:
-    await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+    await life.instantiated()
     (sick, _), before = life.vnfcs(), await life.found()
     (machine,) = (one for one in before.machines if one.id == sick)
     await asyncio.to_thread(cloud.remove_server, machine.resource_id)
@@ -145,7 +160,7 @@ async def test_a_server_deleted_behind_our_back_is_shown_as_broken_and_healed_wi
 
 
 async def test_a_termination_while_heat_works_leaves_nothing(life: Life, cloud: OpenStackLab) -> None:
-    await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+    await life.instantiated()
     await half_done(life, OperationType.SCALE, out(), cloud)
     await life.run(OperationType.TERMINATE, TERMINATE)
     assert await life.found() == Found()

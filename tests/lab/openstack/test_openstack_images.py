@@ -58,33 +58,27 @@ def image_of(vnf: OpenStackVnf, slot: str) -> str:
     return str(vnf.cloud.user.image.get_image(vnf.server(slot).image.id).name)
 
 
-def test_two_vnfs_share_one_image_and_the_last_to_go_removes_it(vnf: OpenStackVnf) -> None:
-    vnf.create()
-    first = vnf.vnf
-    vnf.run("instantiate", request(vnf))
+def test_those_who_begin_at_once_share_one_image_and_the_last_to_go_removes_it(vnf: OpenStackVnf) -> None:
+    instances = [vnf.http.post(INSTANCES, json={"vnfdId": vnf.vnfd}).json()["id"] for _ in range(3)]
+    first, *others = instances
+    all_at_once(vnf, "instantiate", request(vnf), instances)
     assert image_of(vnf, "server-0") == name_of(FIRST)
     (image,) = vnf.cloud.user.image.images(tag="slipway")
     assert (image.size, image.disk_format, image.container_format, image.min_disk) == (len(FIRST), "raw", "bare", 1)
     assert image.visibility == "private"
-    vnf.create()
-    vnf.run("instantiate", request(vnf))
-    assert images(vnf) == {name_of(FIRST): {first, vnf.vnf}}
-    vnf.run("terminate", TERMINATE)
-    assert images(vnf) == {name_of(FIRST): {first}}
-    vnf.vnf = first
-    vnf.run("terminate", TERMINATE)
+    assert images(vnf) == {name_of(FIRST): set(instances)}
+    all_at_once(vnf, "terminate", TERMINATE, [first])
+    assert images(vnf) == {name_of(FIRST): set(others)}
+    all_at_once(vnf, "terminate", TERMINATE, others)
     assert images(vnf) == {}
 
 
-def test_those_who_begin_at_once_share_one_image_too(vnf: OpenStackVnf) -> None:
-    instances = [vnf.http.post(INSTANCES, json={"vnfdId": vnf.vnfd}).json()["id"] for _ in range(4)]
-    for action, body in (("instantiate", request(vnf)), ("terminate", TERMINATE)):
-        operations = []
-        for vnf.vnf in instances:
-            operations.append(vnf.begin(action, body))
-        for operation in operations:
-            vnf.ended(operation)
-        assert images(vnf) == ({name_of(FIRST): set(instances)} if action == "instantiate" else {})
+def all_at_once(vnf: OpenStackVnf, action: str, body: dict[str, Any], instances: list[str]) -> None:
+    operations = []
+    for vnf.vnf in instances:
+        operations.append(vnf.begin(action, body))
+    for operation in operations:
+        vnf.ended(operation)
 
 
 def test_a_rollback_removes_what_was_uploaded(vnf: OpenStackVnf) -> None:
@@ -97,7 +91,8 @@ def test_a_rollback_removes_what_was_uploaded(vnf: OpenStackVnf) -> None:
     assert images(vnf) == {}
 
 
-def test_scaled_and_healed_from_the_image_also_when_somebody_deleted_it(vnf: OpenStackVnf) -> None:
+def test_a_life_from_images_of_two_packages(vnf: OpenStackVnf) -> None:
+    """Scaled and healed although somebody deleted the image, back from a change that failed, and changed in the end."""
     vnf.create()
     vnf.run("instantiate", request(vnf))
     first = vnf.server("server-0").id
@@ -108,28 +103,19 @@ def test_scaled_and_healed_from_the_image_also_when_somebody_deleted_it(vnf: Ope
     assert image_of(vnf, "server-1") == name_of(FIRST)
     vnf.heal("server-1")
     assert images(vnf) == {name_of(FIRST): {vnf.vnf}}
-    vnf.run("terminate", TERMINATE)
 
-
-def test_the_next_package_brings_its_image_and_the_old_one_goes(vnf: OpenStackVnf) -> None:
-    vnf.create()
-    vnf.run("instantiate", request(vnf))
-    vnf.run("change_vnfpkg", {"vnfdId": vnfd_id(2)})
-    assert image_of(vnf, "server-0") == name_of(NEXT)
-    assert images(vnf) == {name_of(NEXT): {vnf.vnf}}
-    vnf.run("terminate", TERMINATE)
-
-
-def test_and_comes_back_with_the_old_one_on_rollback(vnf: OpenStackVnf) -> None:
-    vnf.create()
-    vnf.run("instantiate", request(vnf))
     operation = vnf.begin("change_vnfpkg", {"vnfdId": vnfd_id(3)})
     vnf.ended(operation, "FAILED_TEMP")
     assert images(vnf) == {name_of(FIRST): {vnf.vnf}, name_of(NEXT): {vnf.vnf}}
     vnf.decide(operation, "rollback", "ROLLED_BACK")
     assert image_of(vnf, "server-0") == name_of(FIRST)
     assert images(vnf) == {name_of(FIRST): {vnf.vnf}}
+
+    vnf.run("change_vnfpkg", {"vnfdId": vnfd_id(2)})
+    assert (image_of(vnf, "server-0"), image_of(vnf, "server-1")) == (name_of(NEXT), name_of(NEXT))
+    assert images(vnf) == {name_of(NEXT): {vnf.vnf}}
     vnf.run("terminate", TERMINATE)
+    assert images(vnf) == {}
 
 
 def test_slipway_killed_in_the_middle_of_an_upload_begins_it_anew(project: OpenStackLab, tmp_path: Path) -> None:

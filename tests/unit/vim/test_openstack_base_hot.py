@@ -140,6 +140,10 @@ class TestUnusable:
             f"{{type: OS::Heat::Value, properties: {{value: {{get_file: '{type_}'}}}}}}",
             "{type: OS::Heat::ResourceGroup, properties: {resource_def: %s}}"
             % (group % ("ResourceGroup", "resource_def", type_)),
+            "{type: OS::Heat::ResourceChain, properties: {resources: [OS::Heat::ResourceGroup], "
+            f"resource_properties: {{count: 1, resource_def: {{type: '{type_}'}}}}}}}}",
+            "{type: OS::Heat::ResourceChain, properties: {resources: [OS::Heat::Stack], "
+            f"resource_properties: {{template: {{get_file: '{type_}'}}}}}}}}",
         ):
             with pytest.raises(
                 PackageError, match=r"neither one of Heat's types .* nor a file in BaseHOT/simple/nested"
@@ -148,6 +152,12 @@ class TestUnusable:
         with pytest.raises(PackageError, match=r"nested/VDU1.yaml: It uses"):
             hot(top("{VDU1: {type: VDU1.yaml}}", VDU1=f"{{VDU1: {{type: '{type_}'}}}}"))
 
+    def test_chains_of_chains_are_gone_through_once(self) -> None:
+        chain, inner = "OS::Heat::ResourceChain", "{resources: [OS::Heat::Value]}"
+        for _ in range(25):  # 10 ** 25 ways lead to the innermost
+            inner = f"{{resources: [{', '.join([chain] * 10)}], resource_properties: {inner}}}"
+        assert hot(top(f"{{VDU1: {{type: {chain}, properties: {inner}}}}}")).path == TOP
+
     @pytest.mark.parametrize(
         ("resource", "reason"),
         [
@@ -155,6 +165,25 @@ class TestUnusable:
             ("{type: OS::Heat::AutoScalingGroup, properties: {resource: {get_param: x}}}", "no resource with a type"),
             ("{type: OS::Heat::ResourceGroup, properties: {resource_def: {type: {get_param: x}}}}", "no resource_def"),
             ("{type: OS::Heat::ResourceChain, properties: {resources: {get_param: x}}}", "does not list its types"),
+            (
+                "{type: OS::Heat::ResourceChain, properties: "
+                "{resources: [OS::Heat::ResourceGroup], resource_properties: {get_param: x}}}",
+                "no resource_def",
+            ),
+            (
+                "{type: OS::Heat::ResourceChain, properties: "
+                "{resources: [OS::Heat::Stack], resource_properties: {template: 'heat_template_version: rocky'}}}",
+                "is no file",
+            ),
+            ("{type: OS::Heat::ResourceGroup, properties: {resource_def: {type: a%index%}}}", "has %index% in it"),
+            (
+                "{type: OS::Heat::ResourceGroup, properties: {index_var: a, resource_def: {type: OS::Heat::Value}}}",
+                "has a in it",
+            ),
+            (
+                "{type: OS::Heat::ResourceGroup, properties: {index_var: {get_param: x}, resource_def: {type: b}}}",
+                "index_var .* is no text",
+            ),
             ("{type: OS::Heat::Stack, properties: {template: {get_param: x}}}", "is no file"),
             ("{type: OS::Heat::Stack, properties: {template: 'heat_template_version: rocky'}}", "is no file"),
             ("{type: OS::Heat::Stack, properties: {template: {str_replace: {template: {get_file: a}}}}}", "is no file"),
@@ -170,6 +199,11 @@ class TestUnusable:
 
 
 class TestPlacements:
+    def test_a_group_of_bare_servers_is_refused_for_nothing_tells_whose_server_is_whose(self) -> None:
+        files = top("{VDU1: {type: OS::Heat::AutoScalingGroup, properties: {resource: " + SERVER + "}}}")
+        with pytest.raises(PackageError, match=r"group 'VDU1' has bare servers.* Cure: put the server, .* nested"):
+            placed(files, only(indexed_flavour(), "VDU1"))
+
     def test_servers_of_scaling_groups_and_one_in_the_top_template(self) -> None:
         assert placed(GROUPS, groups_flavour()) == {
             "masterNode": Placement(Form.GROUP, "master_instance"),
@@ -182,10 +216,6 @@ class TestPlacements:
             "VDU1": Placement(Form.COPIES, "VDU1"),
             "VDU2": Placement(Form.SINGLE, "VDU2"),
         }
-
-    def test_a_group_of_servers_is_named_as_the_vdu(self) -> None:
-        files = top("{VDU1: {type: OS::Heat::AutoScalingGroup, properties: {resource: " + SERVER + "}}}")
-        assert placed(files, only(indexed_flavour(), "VDU1")) == {"VDU1": Placement(Form.GROUP, "VDU1")}
 
     def test_a_single_server_may_be_in_a_template_of_any_name(self) -> None:
         files = top("{lb: {type: lb.yaml}}", lb="{VDU2: " + SERVER + "}")

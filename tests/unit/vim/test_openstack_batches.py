@@ -105,7 +105,7 @@ class TestDifferences:
         assert following_change("one", earlier, later) is None  # so it is carried whole
 
     def test_renewals_are_those_of_the_step_alone(self) -> None:
-        earlier = replace(SCALE_OUT, renewed=("a",), everything=True, leaving=("b",), stopped=("b",), recreated="1")
+        earlier = replace(SCALE_OUT, renewed=("a",), held=("p",), leaving=("b",), stopped=("b",), recreated="1")
         later = ChangeStack(before=TWO, after=TWO, members=earlier.members, former=earlier.members, known=("vnfc-0",))
         assert self.went_on(earlier, later) == later
 

@@ -87,3 +87,29 @@ def test_what_to_do_about_it(reason: str, fault: VimFault, cure: str) -> None:
 def test_without_a_failed_resource_the_stack_speaks_for_itself() -> None:
     error = stack_failure(STACK, [resource("w-0", failed=False)], {})
     assert error.detail.startswith("Stack vnf-1 is CREATE_FAILED: Resource CREATE failed")
+
+
+def test_a_deletion_that_failed_is_not_explained_by_a_creation_that_did() -> None:
+    made = resource("w-0", "server", reason=NO_HOST)
+    stuck = replace(
+        resource("net", reason="Conflict: ports are on it", type_="OS::Neutron::Net"), status="DELETE_FAILED"
+    )
+    gone = replace(STACK, status="DELETE_FAILED", reason="Resource DELETE failed: net")
+    assert (
+        "resource net (OS::Neutron::Net): Conflict: ports are on it." in stack_failure(gone, [made, stuck], {}).detail
+    )
+    assert "Resource DELETE failed: net" in stack_failure(gone, [made], {}).detail
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "Forbidden: resources.multi: Policy doesn't allow volume_extension:types_manage to be performed. (HTTP 403)",
+        "Forbidden: resources.multi: You are not authorized to use OS::Cinder::VolumeType.",
+    ],
+)
+def test_a_member_of_a_project_is_told_what_only_administrators_may_make(reason: str) -> None:
+    found = [resource("multi", reason=reason, type_="OS::Cinder::VolumeType", id_="")]
+    error = stack_failure(STACK, found, {})
+    assert error.fault is VimFault.AUTH
+    assert "have an administrator make it" in error.detail

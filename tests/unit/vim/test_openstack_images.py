@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -390,3 +391,43 @@ async def test_an_upload_that_is_redirected_is_not_done(world: World) -> None:
     world.glance.replies["PUT", "/file"] = Reply(307, {}, {"Location": "https://elsewhere/"})
     with pytest.raises(VimError, match="which is a redirect"):
         await world.upload("one")
+
+
+async def test_an_image_that_an_administrator_deactivated_stays_whoever_leaves(world: World) -> None:
+    """Else the next VNF would bring back what was taken out of use."""
+    world.glance.add("old", "slipway", FILE, "vnf-one", "vnf-two", name=NAME, status="deactivated")
+    await world.release("one")
+    assert world.tags() == [{"slipway", FILE, "vnf-two"}]
+    await world.release("two")
+    assert world.tags() == [{"slipway", FILE}]
+    with pytest.raises(VimError, match="is deactivated in Glance"):
+        await world.upload("three")
+
+
+async def test_an_image_that_volumes_of_others_are_made_of_stays_and_the_next_vnf_uses_it(world: World) -> None:
+    """Where Cinder clones images (RBD), Glance removes none that has clones."""
+    world.use(dataclasses.replace(QUICK, in_use=0.05))
+    await world.upload("one")
+    ((id_, _),) = world.glance.images.items()
+    world.glance.kept.add(id_)
+    await world.release("one")
+    assert world.tags() == [{"slipway", FILE}]
+    await world.upload("two")
+    assert world.glance.uploads() == [id_]
+    world.glance.kept.clear()
+    await world.release("two")
+    assert world.glance.images == {}
+
+
+async def test_a_volume_that_is_just_being_removed_is_waited_for(world: World) -> None:
+    await world.upload("one")
+    ((id_, _),) = world.glance.images.items()
+    world.glance.kept.add(id_)
+
+    def meanwhile(asked: Asked) -> None:
+        if sum(one.method == "DELETE" and one.path.endswith(id_) for one in world.glance.asked) == 2:
+            world.glance.kept.clear()
+
+    world.glance.meanwhile = meanwhile
+    await world.release("one")
+    assert world.glance.images == {}

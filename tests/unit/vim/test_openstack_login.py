@@ -153,6 +153,19 @@ async def test_an_application_credential_logs_in(keystone: Keystone, by: str) ->
     assert (error.fault, "wrong-secret" in error.detail) == (VimFault.AUTH, False)
 
 
+async def test_the_project_of_an_application_credential_is_the_one_that_is_named(keystone: Keystone) -> None:
+    keystone.credentials.append(one := ApplicationCredential("slipway", "app-secret", "demo", "demo"))
+    access = {"applicationCredentialId": one.id, "applicationCredentialSecret": "app-secret"}
+    assert "in project demo: region" in await driver.check(to(keystone.url, {**access, "project": "demo"}))
+    right = {**access, "projectId": keystone.projects["demo"].id}
+    assert "region RegionOne has compute" in await driver.check(to(keystone.url, right))
+    for wrong in ({"project": "other"}, {"projectId": keystone.projects["other"].id}):
+        error = await fails(to(keystone.url, {**access, **wrong}))
+        assert error.fault is VimFault.AUTH
+        assert "the application credential is one of project 'demo'" in error.detail
+        assert f"accessInfo.{next(iter(wrong))}" in error.detail
+
+
 async def test_a_wrong_password_and_a_wrong_project_are_told_apart(keystone: Keystone) -> None:
     password = await fails(to(keystone.url, {**ACCESS, "password": "wrong"}))
     assert password.fault is VimFault.AUTH

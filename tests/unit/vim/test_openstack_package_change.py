@@ -12,7 +12,6 @@ from slipway.model.descriptor import Flavour
 from slipway.model.machine import Found, FoundMachine, FoundPort, FoundVolume
 from slipway.model.plan import Plan, Step
 from slipway.model.target import Change, Renewal, VnfcMember, VnfTarget
-from slipway.vim.openstack.actions import replacement_servers
 from slipway.vim.openstack.answers import Port, Server
 from slipway.vim.openstack.heat import Stack, StackResource
 from slipway.vim.openstack.hot_template import PORT, SERVER
@@ -26,6 +25,7 @@ from slipway.vim.openstack.stack_change import (
 )
 from slipway.vim.openstack.stack_state import StackState, surplus
 from slipway.vim.openstack.stack_steps import steps_of
+from slipway.vim.openstack.stack_update import replacement_servers
 from tests.unit.vim.openstack_hots import GROUPS, INDEXED, groups_flavour, indexed_flavour
 from tests.unit.vim.openstack_targets import INSTANCE, fixed, flavour, image, link, target
 

@@ -187,7 +187,11 @@ def test_also_when_somebody_else_deleted_the_stack_or_the_package_has_changed_si
     gone = Change(instance_id=INSTANCE, version=1, inventory=Found(), before=one_image())
     assert ids(OpenStackDriver().steps(gone, Found())) == ["release images"]
     assert ids(plan(target(), None, standing(image_name(OLD)))) == ["remove stack", "release images"]
-    assert ids(plan(target(), None, standing("debian"))) == ["remove stack"]
+
+
+def test_also_those_that_only_an_operation_which_failed_has_uploaded() -> None:
+    """Neither the record nor the package knows of them: the VNF's tag does."""
+    assert ids(plan(target(), None, standing("debian"))) == ["remove stack", "release images"]
 
 
 def groups(**changes: Any) -> VnfTarget:

@@ -37,6 +37,7 @@ resources:
       flavor: {get_param: [nfv, VDU, VDU1, computeFlavourId]}
       image: {get_param: [nfv, VDU, VDU1, vcImageId]}
       net1: {get_param: [nfv, CP, VDU1_CP1, network]}
+      fixed_ips1: {get_param: [nfv, CP, VDU1_CP1, fixed_ips]}
       net2: {get_resource: internalVL1}
       net3: {get_resource: internalVL2}
   VDU2:
@@ -46,6 +47,7 @@ resources:
       image: {get_param: [nfv, VDU, VDU2, vcImageId]}
       net1: {get_param: [nfv, CP, VDU2_CP1, network]}
       subnet1: {get_param: [nfv, CP, VDU2_CP1, fixed_ips, 0, subnet]}
+      fixed_ips1: {get_param: [nfv, CP, VDU2_CP1, fixed_ips]}
   internalVL1: {type: OS::Neutron::Net}
   internalVL1_subnet:
     type: OS::Neutron::Subnet

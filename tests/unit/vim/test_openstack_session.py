@@ -181,11 +181,34 @@ def test_the_interface_and_the_region_of_the_account_are_used(
     assert "accessInfo.region" in none.value.detail
 
 
+def test_of_several_regions_none_is_chosen_by_chance(
+    keystone: Keystone, heat: Heat, sessions: OpenStackSessions
+) -> None:
+    keystone.regions = {"north": ("identity", "orchestration"), "south": ("identity", "orchestration")}
+    anywhere = VimConnection(OPENSTACK, {"endpoint": keystone.url}, {**ACCESS, "region": ""}, {})
+    with pytest.raises(VimError, match=r"several regions.*accessInfo.region.*: north, south") as several:
+        stacks(sessions, anywhere)
+    assert several.value.fault is VimFault.PERMANENT
+
+
+def test_a_region_without_the_services_that_vnfs_need_is_no_choice(
+    keystone: Keystone, heat: Heat, sessions: OpenStackSessions
+) -> None:
+    keystone.regions = {"north": ("identity", "orchestration"), "south": ("identity",)}
+    anywhere = VimConnection(OPENSTACK, {"endpoint": keystone.url}, {**ACCESS, "region": ""}, {})
+    assert stacks(sessions, anywhere) == ["vnf-1"]
+
+
 @pytest.mark.parametrize(
     ("reply", "fault", "words"),
     [
         (Reply(403, {"error": {"message": "No role for this"}}), VimFault.AUTH, "answered 403: No role for this"),
         (Reply(403, {"error": {"message": "Quota exceeded for cores"}}), VimFault.QUOTA, "raise the quota"),
+        (
+            Reply(403, {"error": {"message": "You are not authorized to use OS::Cinder::VolumeType."}}),
+            VimFault.AUTH,
+            "have an administrator make it",
+        ),
         (Reply(409, {"error": {"message": "Quota exceeded for resources: ['port']"}}), VimFault.QUOTA, "['port']"),
         (Reply(413, {"overLimit": {"message": "VolumeLimitExceeded"}}), VimFault.QUOTA, "VolumeLimitExceeded"),
         (Reply(404, {"error": {"message": "The Stack could not be found"}}), VimFault.PERMANENT, "could not be found"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -16,12 +18,12 @@ from slipway.model.target import Change
 from slipway.vim.openstack.actions import StackActions
 from slipway.vim.openstack.answers import decoded
 from slipway.vim.openstack.cloud import Cloud
-from slipway.vim.openstack.hot_template import GROUP, SERVER, STACK
+from slipway.vim.openstack.hot_template import SERVER, STACK
 from slipway.vim.openstack.stack_change import ChangeStack, StackMember, as_args, digest_of, following_change
-from slipway.vim.openstack.stack_spec import StackSpec
+from slipway.vim.openstack.stack_spec import FileRef, StackSpec
 from slipway.vim.openstack.stack_steps import steps_of
 from tests.contract.plans import Context
-from tests.unit.vim.openstack_targets import INSTANCE, flavour, target
+from tests.unit.vim.openstack_targets import INSTANCE, flavour, package_file, target
 
 T = TypeVar("T")
 ONE = StackSpec(template={"resources": {"work-0": {"type": SERVER}}})
@@ -51,15 +53,20 @@ class OneStack:
         self.told_secrets: tuple[str, ...] = ()
         self.secrets = ("vim password",)
         self.refused: set[str] = set()
+        self.fault = VimFault.PERMANENT  # of what is refused
         self.server, self.marked = "work-0", False
+        self.heard: Callable[[dict[str, Any]], None] = lambda body: None  # of creations and updates
 
     async def call(self, service: str, method: str, path: str, *, json: Any = None, secrets: Any = ()) -> None:
         self.calls.append(f"{method} {path}")
         if path in self.refused:
-            raise VimError(f"{path}: refused.", VimFault.PERMANENT)
-        if method == "PATCH":
+            raise VimError(f"{path}: refused.", self.fault)
+        if path.endswith("/preview"):
+            return
+        if method == "PATCH" and "mark_unhealthy" in json:
             self.marked = json["mark_unhealthy"]
-        elif method in ("PUT", "POST") and path.startswith("/stacks"):
+        elif method in ("PUT", "POST", "PATCH") and path.startswith("/stacks"):
+            self.heard(json)
             self.server, self.marked = f"{self.server} anew" if self.marked else self.server, False
             self.status, self.digest, self.told_secrets = self.becomes, json["tags"].removeprefix("slipway-"), secrets
         elif method == "DELETE":
@@ -104,13 +111,19 @@ class SecretContext(Context):
 
 
 async def run(
-    cloud: OneStack, args: Any, *, undo: bool = False, planned: dict[str, dict[str, Any]] | None = None
+    cloud: OneStack,
+    args: Any,
+    *,
+    undo: bool = False,
+    planned: dict[str, dict[str, Any]] | None = None,
+    outcomes: dict[str, Outcome] | None = None,
 ) -> Outcome:
     actions = StackActions(lambda connection: cast("Cloud", cloud)).all
     action = next(one for one in actions if isinstance(args, one.args))
     work = action.undo if undo else action.run
     assert work is not None
-    return await work(args, SecretContext(VimConnection("openstack", {}, {}, {}), "i", planned=planned or {}))
+    vim = VimConnection("openstack", {}, {}, {})
+    return await work(args, SecretContext(vim, "i", planned=planned or {}, outcomes=outcomes or {}))
 
 
 async def test_a_stack_that_somebody_began_to_delete_is_not_deleted_by_a_scale() -> None:
@@ -209,77 +222,49 @@ def test_a_server_of_the_template_that_is_no_vnfc_is_left_alone() -> None:
     assert not step.irreversible
 
 
-async def test_a_server_that_took_the_place_of_another_is_replaced_again_on_the_way_back() -> None:
+async def test_a_stack_is_not_deleted_before_there_is_a_body_to_make_it_again_with() -> None:
     cloud = OneStack("UPDATE_COMPLETE")
-    made = await run(cloud, REPLACE)
-    assert [(one.id, one.resource_id) for one in made.machines] == [("vnfc-9", "work-0 anew")]
-    assert made.removed == ("vnfc-0",)
-    for _ in range(2):  # the second time there is nothing to do
-        back = await run(cloud, REPLACE, undo=True)
-        assert [(one.id, one.resource_id) for one in back.machines] == [("vnfc-0", "work-0 anew anew")]
-        assert back.removed == ("vnfc-9",)
-    assert len([call for call in cloud.calls if call.startswith("PUT /stacks")]) == 2
+    missing = StackSpec(vnfd_id="vnfd", top=FileRef("BaseHOT/simple/top.yaml", "0"))
+    with pytest.raises(StepError, match="No file BaseHOT"):
+        await run(cloud, replace(REPLACE, after=missing, recreated="1"))
+    assert cloud.status == "UPDATE_COMPLETE"
 
 
-async def test_a_replacement_that_was_killed_after_its_mark_is_taken_back() -> None:
-    cloud = OneStack("UPDATE_COMPLETE")
-    cloud.marked = True
-    back = await run(cloud, REPLACE, undo=True)
-    assert [(one.id, one.resource_id) for one in back.machines] == [("vnfc-0", "work-0 anew")]
+async def test_the_error_of_a_deletion_has_no_secret_of_the_vnf() -> None:
+    class Stuck(OneStack):
+        async def call(self, service: str, method: str, path: str, *, json: Any = None, secrets: Any = ()) -> None:
+            self.status = "DELETE_FAILED"
+
+        def _server(self) -> dict[str, Any]:
+            failed = {"resource_status": "DELETE_FAILED", "resource_status_reason": "NotFound: user clear 7 is in use"}
+            return {**super()._server(), **failed}
+
+    with pytest.raises(VimError, match=r"DELETE_FAILED: resource work-0 .*NotFound") as caught:
+        await run(Stuck("UPDATE_COMPLETE"), ChangeStack(known=("vnfc-0",), secrets=({"$secret": "7"},)))
+    assert "clear 7" not in caught.value.detail
 
 
-async def test_a_replacement_that_heat_refuses_leaves_no_mark_for_the_next_operation() -> None:
-    cloud = OneStack("UPDATE_COMPLETE")
-    cloud.refused = {"/stacks/vnf-i/1"}
-    with pytest.raises(VimError, match="refused"):
-        await run(cloud, REPLACE)
-    assert [call for call in cloud.calls if call.startswith("PATCH")] == ["PATCH /stacks/vnf-i/1/resources/work-0"] * 2
-    assert not cloud.marked
-    back = await run(cloud, REPLACE, undo=True)
-    assert [(one.id, one.resource_id) for one in back.machines] == [("vnfc-0", "work-0")]
+def test_a_termination_knows_the_secrets_of_its_vnf() -> None:
+    machines = (standing_machine("base-0"),)
+    before = target(flavour(), members=["base-0"], parameters={"db": {"password": {"$secret": "7"}}})
+    change = Change(instance_id=INSTANCE, version=1, inventory=Found(machines=machines), before=before)
+    step = steps_of(change, Found(machines=machines)).steps[0]
+    assert msgspec.convert(step.args, ChangeStack).secrets == ({"$secret": "7"},)
 
 
-GROUPED = StackSpec(
-    template={"resources": {"workers": {"type": GROUP, "properties": {"resource": {"type": "work.yaml"}}}}}
-)
-OTHER_IMAGE = StackSpec(
-    template={"resources": {"workers": {"type": GROUP, "properties": {"resource": {"type": "next.yaml"}}}}}
-)
-
-
-class OneGroup(OneStack):
-    """Whose members failed, or did not. `told`: what each update says of a member."""
-
-    def __init__(self, status: str) -> None:
-        super().__init__(status)
-        self.told: list[dict[str, Any]] = []
-
-    async def call(self, service: str, method: str, path: str, *, json: Any = None, secrets: Any = ()) -> None:
-        await super().call(service, method, path, json=json, secrets=secrets)
-        if method == "PUT" and path.startswith("/stacks"):
-            self.told.append(json["template"]["resources"]["workers"]["properties"]["resource"])
-
-    def _said(self, path: str) -> dict[str, Any]:
-        said = super()._said(path)
-        group = {"resource_name": "workers", "resource_type": GROUP, "resource_status": self.status}
-        link = {"rel": "stack", "href": "http://heat/v1/p/stacks/vnf-i/1"}
-        if path.endswith("/resources"):
-            said["resources"].append({**group, "physical_resource_id": "g", "links": [link]})
-        return said
-
-
-async def test_the_way_back_is_something_new_to_a_group_whose_update_failed() -> None:
-    """Else Heat, which remembers what the group was before that, leaves the member that failed as it is."""
-    change = ChangeStack(
-        before=GROUPED, after=OTHER_IMAGE, members=(member(0, "work-0"),), former=(member(0, "work-0"),)
-    )
-    cloud = OneGroup("UPDATE_FAILED")
-    await run(cloud, change, undo=True)
-    cloud.status, cloud.digest = "UPDATE_FAILED", digest_of(OTHER_IMAGE)
-    await run(cloud, change, undo=True)
-    first, second = cloud.told
-    assert (first["type"], second["type"]) == ("work.yaml", "work.yaml")
-    assert first["metadata"] != second["metadata"]
-    cloud = OneGroup("UPDATE_COMPLETE")
-    await run(cloud, change)
-    assert cloud.told == [{"type": "next.yaml"}]
+@pytest.mark.slow
+async def test_other_operations_go_on_while_a_large_template_is_read() -> None:
+    lines = [f"  s{number}: {{type: OS::Heat::Value, properties: {{value: x}}}}" for number in range(4000)]
+    text = "\n".join(["heat_template_version: 2021-04-16", "resources:", *lines])
+    file = package_file(text)
+    spec = StackSpec(vnfd_id="vnfd", top=FileRef("BaseHOT/simple/top.yaml", file.digest))
+    ctx = SecretContext(VimConnection("openstack", {}, {}, {}), "i", files={"vnfd": {"BaseHOT/simple/top.yaml": file}})
+    action = StackActions(lambda connection: cast("Cloud", OneStack("UPDATE_COMPLETE"))).all[0]
+    work = asyncio.ensure_future(action.run(replace(SCALE_OUT, after=spec), ctx))
+    turns = 0
+    while not work.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert turns > 100
+    with pytest.raises(VimError, match="no server for VNFC"):
+        await work

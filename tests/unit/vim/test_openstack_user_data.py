@@ -8,14 +8,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from slipway.model.errors import PackageError, Unprocessable
+from slipway.model.errors import PackageError, Unprocessable, VimError
 from slipway.model.machine import Found
 from slipway.model.secrets import find_secrets, reference, restore_references
 from slipway.model.target import Change, VnfcMember, VnfTarget
 from slipway.model.user_data import STACK, STACK_SECRET, UserData, stack_data
 from slipway.vim.openstack.desired_stack import current_stack, desired_stack
 from slipway.vim.openstack.driver import OpenStackDriver
-from slipway.vim.openstack.user_data_stack import ReadStack, StackBody, user_data_steps, with_user_data
+from slipway.vim.openstack.user_data_stack import (
+    HIDDEN,
+    ReadStack,
+    StackBody,
+    as_it_was,
+    for_new_stack,
+    user_data_steps,
+    with_user_data,
+)
 from tests.contract.life import ONE, two_vdus
 from tests.lab.openstack.hot_packages import indexed
 
@@ -72,6 +80,40 @@ def test_where_it_says_nothing_the_stack_keeps_all_but_what_the_operation_change
     assert made.parameters == {"nfv": {"CP": {"a": 2}, "own": "kept"}}
     assert made.template["resources"].keys() == {"VDU1-0", "more"}
     assert made.files == planned.files
+
+
+def with_secret(value: str | None, **more: Any) -> StackBody:
+    parameters = {"colour": "red", **more, **({"secret": value} if value else {})}
+    return StackBody(template=TEMPLATE, files=FILES, parameters=parameters)
+
+
+def test_a_hidden_parameter_that_only_user_data_had_set_is_left_to_heat_which_alone_has_it() -> None:
+    made = with_user_data(
+        {"parameters": {"old": None}}, with_secret(None), with_secret(HIDDEN, old=1), with_secret(None)
+    )
+    assert made.parameters == {"colour": "red"}
+    assert made.clear_parameters == ("old",)
+    set_again = with_user_data({"parameters": {"secret": "new"}}, body(), with_secret(HIDDEN), with_secret(None))
+    assert (set_again.parameters["secret"], set_again.clear_parameters) == ("new", None)
+
+
+def test_a_hidden_parameter_that_was_planned_is_said_again() -> None:
+    made = with_user_data({}, with_secret("known"), with_secret(HIDDEN), with_secret("known"))
+    assert (made.parameters["secret"], made.clear_parameters) == ("known", None)
+
+
+def test_the_way_back_keeps_what_only_heat_has_and_drops_what_the_operation_added() -> None:
+    back = as_it_was(with_secret(HIDDEN), with_secret(None), ["colour", "added"])
+    assert (back.parameters, back.clear_parameters) == ({"colour": "red"}, ("added",))
+    known = as_it_was(with_secret(HIDDEN), with_secret("known"), ["colour", "added"])
+    assert (known.parameters, known.clear_parameters) == ({"colour": "red", "secret": "known"}, None)
+
+
+def test_a_stack_whose_hidden_parameters_only_heat_has_is_not_deleted_to_be_made_again() -> None:
+    kept = with_user_data({}, with_secret(None), with_secret(HIDDEN), with_secret(None))
+    with pytest.raises(VimError, match=r"Stack vnf-1 is to be made again, and of hidden .* let user data give all"):
+        for_new_stack("vnf-1", kept)
+    assert for_new_stack("vnf-1", body()) == body()
 
 
 def test_its_template_and_files_count() -> None:

@@ -276,7 +276,7 @@ class Machines:
             with open(self.path(uuid, "disks"), "w") as f:
                 for disk in spec["disks"]:
                     major, minor = self._loop(disk["path"])
-                    f.write(f"{disk['device']} {major} {minor}\n")
+                    f.write(f"{disk['device']} {major} {minor} {self._serial(disk['path'])}\n")
             self._unlink(uuid, "cgroup")
             groups = self._cgroups(uuid)
             with locked(NETWORK_LOCK):
@@ -470,6 +470,11 @@ class Machines:
         device = os.stat(name).st_rdev
         return os.major(device), os.minor(device)
 
+    @staticmethod
+    def _serial(path):
+        """What a virtio disk tells of its volume's id: 20 characters."""
+        return os.path.basename(path).removeprefix("volume-")[:20]
+
     def _unloop(self, uuid, path):
         """Unless another machine that runs has the disk, too; those of the other hosts are in directories beside."""
         for directory in glob.glob(os.path.join(self.directory, "../../*/machines")):
@@ -494,6 +499,10 @@ class Machines:
                 if os.path.exists(node):
                     os.unlink(node)
                 os.mknod(node, stat.S_IFBLK | 0o660, os.makedev(*self._loop(path)))
+                link = f"/proc/{pid}/root/dev/disk/by-id/virtio-{self._serial(path)}"
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(link)
+                os.symlink(f"../../{device}", link)
             spec["disks"] = [d for d in spec["disks"] if d["device"] != device]
             spec["disks"].append({"device": device, "path": path})
             self._save(uuid, spec)
@@ -508,6 +517,7 @@ class Machines:
                     if pid:
                         with contextlib.suppress(OSError):
                             os.unlink(f"/proc/{pid}/root/dev/{disk['device']}")
+                            os.unlink(f"/proc/{pid}/root/dev/disk/by-id/virtio-{self._serial(path)}")
                 self._save(uuid, spec)
             self._unloop(uuid, path)
 

@@ -35,6 +35,7 @@ class OpenStackAccount:
     url: str  # of version 3, without a slash at its end
     who: str  # for messages
     project: str | None  # for messages
+    named_project: tuple[str, str] | None  # field and value: of an application credential, which has one of its own
     credential: dict[str, Any] = field(repr=False)
     scope: dict[str, Any] | None = field(repr=False)  # None: the application credential has one of its own
     region: str | None = None
@@ -63,7 +64,8 @@ def account_of(connection: VimConnection) -> OpenStackAccount:
     return OpenStackAccount(
         url=keystone_url(connection.interface_info.get("endpoint")),
         who=_who(fields),
-        project=None if by_application else fields.get("project") or fields.get("projectId"),
+        project=fields.get("project") or fields.get("projectId"),
+        named_project=_named_project(fields) if by_application else None,
         credential=_by_application(fields) if by_application else _by_password(fields),
         scope=None if by_application else _scope(fields),
         region=fields.get("region"),
@@ -119,6 +121,10 @@ def _scope(fields: Mapping[str, str]) -> dict[str, str]:
     if "project" not in fields:
         raise BadRequest(f"accessInfo.project: is missing; {NEEDED}")
     return {"project_name": fields["project"], **_domain(fields, "project")}
+
+
+def _named_project(fields: Mapping[str, str]) -> tuple[str, str] | None:
+    return next(((name, fields[name]) for name in ("projectId", "project") if name in fields), None)
 
 
 def _domain(fields: Mapping[str, str], of: str) -> dict[str, str]:

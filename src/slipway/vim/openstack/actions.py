@@ -7,9 +7,10 @@ for first: it may well be this step's own work, from before a crash.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -21,12 +22,10 @@ from slipway.model.secrets import find_references, reference, restore_references
 from slipway.model.user_data import stack_data, stack_left_by
 from slipway.outgoing.responses import server_message
 from slipway.vim.openstack import heat
-from slipway.vim.openstack.answers import ShownServer
 from slipway.vim.openstack.base_hot import rendered
 from slipway.vim.openstack.cloud import NOVA, Cloud, for_each
 from slipway.vim.openstack.failure import stack_failure
 from slipway.vim.openstack.heat import Stack, StackResource
-from slipway.vim.openstack.hot_template import ATTACHMENT, PORT, SERVER, VOLUME, touch_groups
 from slipway.vim.openstack.stack_change import (
     CHANGE_STACK,
     FOLLOWING_CHANGE,
@@ -44,22 +43,21 @@ from slipway.vim.openstack.stack_state import (
     look_at,
     machine_of,
     servers_of,
-    surplus,
     unattached_ports,
 )
+from slipway.vim.openstack.stack_update import StackUpdate, begin_update, replacement_servers, shut_down
 from slipway.vim.openstack.user_data_stack import (
     READ_STACK,
     ReadStack,
     StackBody,
+    as_it_was,
+    for_new_stack,
     stack_body,
-    with_hidden,
     with_user_data,
 )
 from slipway.waiting import Backoff
 
 READ_TIMEOUT = 300.0  # seconds
-SERVER_GONE_TIMEOUT = 120.0  # seconds for Nova to remove a server
-REASON = "to be made anew, says Slipway"
 
 
 class StackActions:
@@ -81,11 +79,12 @@ class StackActions:
 
     async def _change(self, args: ChangeStack, ctx: StepContext) -> Outcome:
         may_create = args.before is None or args.recreated is not None
-        update = _Update(args, lambda: _body(args, ctx), lambda _: set(args.renewed), may_create)
+        update = StackUpdate(args, lambda: _body(args, ctx), lambda _: set(args.renewed), may_create)
         return await self._make(update, await _secrets(args, ctx), ctx)
 
     async def _go_back(self, args: ChangeStack, ctx: StepContext) -> Outcome:
-        update = _Update(args.back(), lambda: _body_before(args, ctx), lambda there: replacement_servers(there, args))
+        renewed = partial(replacement_servers, args=args)
+        update = StackUpdate(args.back(), lambda: _body_before(args, ctx), renewed)
         return await self._make(update, await _secrets(args, ctx), ctx)
 
     async def _change_following(self, args: dict[str, Any], ctx: StepContext) -> Outcome:
@@ -94,59 +93,25 @@ class StackActions:
     async def _go_back_following(self, args: dict[str, Any], ctx: StepContext) -> Outcome:
         return await self._go_back(whole_change(args, ctx.arguments), ctx)
 
-    async def _make(self, update: _Update, secrets: Sequence[str], ctx: StepContext) -> Outcome:
+    async def _make(self, update: StackUpdate, secrets: Sequence[str], ctx: StepContext) -> Outcome:
         args, cloud, name = update.args, self._cloud(await ctx.connection()), heat.stack_name(ctx.instance_id)
+        secrets = [*secrets, *cloud.secrets]
         if args.after is None:
-            await _remove(cloud, name, args)
+            await _remove(cloud, name, args, secrets)
             return Outcome(removed=args.ids)
-        secrets, digest = [*secrets, *cloud.secrets], digest_of(args.after)
-        stack = await _settled(cloud, name)
-        if stack and (stack.id == args.recreated or (update.may_create and stack.status == "DELETE_FAILED")):
-            await _delete(cloud, stack, args)
-            stack = None
-        if stack is None:
-            if not update.may_create:
-                raise _deleted_by_others(name)
-            await heat.create(cloud, name, msgspec.to_builtins(await update.body()), digest, secrets)
-        elif stack.status == "DELETE_FAILED":
+        digest, stack = digest_of(args.after), await _settled(cloud, name)
+        if stack is None and not update.may_create:
+            raise _deleted_by_others(name)
+        if stack and stack.status == "DELETE_FAILED" and not update.may_create:
             raise _delete_failed(stack)
-        elif (complete := await _begin_update(cloud, stack, update, digest, secrets)) is not None:
+        if stack is None or stack.id == args.recreated or stack.status == "DELETE_FAILED":
+            body = for_new_stack(name, await update.body())  # before what stands is deleted
+            if stack:
+                await _delete(cloud, stack, args, secrets)
+            await heat.create(cloud, name, msgspec.to_builtins(body), digest, secrets)
+        elif (complete := await begin_update(cloud, stack, update, digest, secrets)) is not None:
             return await _outcome(cloud, complete, args)
         return await _outcome(cloud, await _completed(cloud, name, args, secrets), args)
-
-
-@dataclass(frozen=True)
-class _Update:
-    """Of a stack, forward or back: `renewed_in` has the servers that are made anew, of those that stand."""
-
-    args: ChangeStack
-    body: Callable[[], Awaitable[StackBody]]
-    renewed_in: Callable[[StackState], set[str]]
-    may_create: bool = False
-
-
-async def _begin_update(
-    cloud: Cloud, stack: Stack, update: _Update, digest: str, secrets: Sequence[str]
-) -> StackState | None:
-    """The stack, if there is nothing to do; None once Heat has begun."""
-    args, state = update.args, await look_at(cloud, stack, update.args.existing_ports)
-    renewed = update.renewed_in(state)
-    marks = _marks(state, args, renewed)
-    if not marks and stack.complete and stack.digest == digest:
-        return state
-    await _shut_down(cloud, args.stopped, args.grace_seconds)
-    await for_each(marks, lambda one: heat.mark_unhealthy(cloud, one, args.reason or REASON))
-    gone = await _free_volumes(cloud, state, renewed)
-    body = msgspec.to_builtins(await update.body())
-    touch_groups(body["template"], [one.name for one in state.resources if one.status == "UPDATE_FAILED"])
-    try:
-        await heat.update(cloud, stack, body, digest, secrets)
-    except VimError as refusal:
-        if refusal.fault is VimFault.PERMANENT:  # nothing was begun, so the next operation must not make them anew
-            whole = [one for one in marks if one.id not in gone]
-            await for_each(whole, lambda one: heat.mark_healthy(cloud, one))
-        raise
-    return None
 
 
 async def _settled(
@@ -167,7 +132,12 @@ async def _settled(
 
 async def _secrets(args: ChangeStack, ctx: StepContext) -> list[str]:
     """Secrets that go to Heat, and that no error may have."""
-    documents = [args.after, args.before, *[await stack_left_by(step, ctx) for step in args.user_data or ()]]
+    documents = [
+        args.after,
+        args.before,
+        args.secrets,
+        *[await stack_left_by(step, ctx) for step in args.user_data or ()],
+    ]
     hidden = dict.fromkeys(find_references(msgspec.to_builtins(documents)))
     clear = await ctx.decrypt_secrets([reference(one) for one in hidden])
     return list(secret_texts(clear))
@@ -188,25 +158,25 @@ async def _completed(cloud: Cloud, name: str, args: ChangeStack, secrets: Sequen
     return await look_at(cloud, stack, args.existing_ports)
 
 
-async def _remove(cloud: Cloud, name: str, args: ChangeStack) -> None:
+async def _remove(cloud: Cloud, name: str, args: ChangeStack, secrets: Sequence[str]) -> None:
     """Heat deletes also what it is still making or changing: only a deletion under way is waited for."""
     if stack := await _settled(cloud, name, lambda stack: stack.status == "DELETE_IN_PROGRESS"):
-        await _delete(cloud, stack, args)
+        await _delete(cloud, stack, args, secrets)
 
 
-async def _delete(cloud: Cloud, stack: Stack, args: ChangeStack) -> None:
-    await _shut_down(cloud, args.stopped, args.grace_seconds)
+async def _delete(cloud: Cloud, stack: Stack, args: ChangeStack, secrets: Sequence[str]) -> None:
+    await shut_down(cloud, args.stopped, args.grace_seconds)
     await heat.delete(cloud, stack)
     left = await _settled(cloud, stack.name)
     if left is not None and left.id == stack.id:
-        raise stack_failure(left, await heat.resources_of(cloud, left), _vnfcs(args), cloud.secrets)
+        raise stack_failure(left, await heat.resources_of(cloud, left), _vnfcs(args), secrets)
 
 
 def _deleted_by_others(name: str) -> VimError:
     return VimError(
         f"There is no stack {name}: somebody else deleted it.",
         VimFault.PERMANENT,
-        cure="heal the whole VNF with additionalParams all=true, which makes the stack again, or terminate it.",
+        cure="heal the whole VNF (leave vnfcInstanceId out), which makes the stack again, or terminate it.",
     )
 
 
@@ -227,14 +197,17 @@ async def _body(args: ChangeStack, ctx: StepContext) -> StackBody:
     read_step, user_data_step = args.user_data
     answer = await ctx.decrypt_secrets(await _left_by(user_data_step, ctx))
     before = await _planned(args.before, ctx) if args.before else None
-    return with_user_data(answer, planned, await _stack_read_by(read_step, ctx), before)
+    current = await _stack_read_by(read_step, ctx)
+    return await asyncio.to_thread(with_user_data, answer, planned, current, before)  # it reads templates
 
 
 async def _body_before(args: ChangeStack, ctx: StepContext) -> StackBody:
     """What the stack was, with the addresses that ports had."""
     body = await _planned(args.before, ctx)
     if args.user_data and (current := await _stack_read_by(args.user_data[0], ctx)):
-        return with_hidden(current, body)
+        answer = await stack_left_by(args.user_data[1], ctx) or {}
+        named = {*(answer.get("parameters") or ()), *(args.after.parameters if args.after else ())}
+        return as_it_was(current, body, named)
     for port, addresses in args.pinned.items():
         body.template["resources"][port]["properties"]["fixed_ips"] = [{"ip_address": ip} for ip in addresses]
     return body
@@ -243,7 +216,7 @@ async def _body_before(args: ChangeStack, ctx: StepContext) -> StackBody:
 async def _planned(spec: StackSpec | None, ctx: StepContext) -> StackBody:
     spec = spec or StackSpec()
     contents = {one.path: await ctx.package_file(spec.vnfd_id or "", one.path, one.digest) for one in spec.files}
-    template, files = rendered(spec, contents)
+    template, files = await asyncio.to_thread(rendered, spec, contents)  # it may be large
     return StackBody(template=template, files=files, parameters=await ctx.decrypt_secrets(spec.parameters))
 
 
@@ -257,81 +230,6 @@ async def _left_by(step: str, ctx: StepContext) -> dict[str, Any]:
     if left is None:
         raise VimError(f"Step {step!r} left nothing about the stack.", VimFault.PERMANENT, cure="retry, or roll back.")
     return left
-
-
-def replacement_servers(state: StackState, args: ChangeStack) -> set[str]:
-    """Servers that the step put in the place of others; and those that it only marked, before it ended."""
-    marked = {one.id for one in state.of_type(SERVER) if one.failed and one.id in args.renewed}
-    if args.after is None or args.before is None or state.stack.digest != digest_of(args.after):
-        return marked
-    if args.before == args.after:
-        return marked  # the same servers as before
-    places = {one.name for one in args.former if one.server in args.renewed}
-    now = servers_of(state, args.members)
-    return marked | {now[one.id].id for one in args.members if one.name in places and one.id in now}
-
-
-def _marks(state: StackState, args: ChangeStack, renewed: Collection[str]) -> list[StackResource]:
-    """What the next update must make anew, or take away: of those servers that are still there.
-
-    Of a group it is the member in the group's own stack that leaves. Marking the server in it would heal that server,
-    and let another member go.
-    """
-    by_path = {one.path: one for one in state.resources}
-    leaving = {*args.leaving, *surplus(state, args.members)}
-    marks: list[StackResource] = []
-    held = set[str]()
-    for server in state.of_type(SERVER):
-        if server.id in leaving:
-            marks.append(by_path[server.path[:2]])
-        elif server.id in renewed:
-            marks.append(server)
-            if args.everything:
-                held |= {one.id for one in state.ports_on(server.id)}
-                held |= {one.id for one in state.volumes_on(server.id)}
-    return marks + [one for one in (*state.of_type(PORT), *state.of_type(VOLUME)) if one.id in held]
-
-
-async def _free_volumes(cloud: Cloud, state: StackState, renewed: Collection[str]) -> set[str]:
-    """A server that booted with a volume is removed before it is made anew: else the volume is in use meanwhile.
-
-    Volumes with an attachment of their own move along without that. Answers the servers that are gone then.
-    """
-    moving = {one.id for one in state.of_type(ATTACHMENT)}
-    booted = {id_ for id_ in renewed if any(volume.id not in moving for volume in state.volumes_on(id_))}
-    for server in sorted(booted):
-        await cloud.remove(NOVA, f"/servers/{server}")
-        backoff = Backoff(0.5, 5.0, timeout=SERVER_GONE_TIMEOUT)
-        while await cloud.find(NOVA, f"/servers/{server}", ShownServer):
-            if not await backoff.pause():
-                raise VimError(
-                    f"Server {server} is still there {SERVER_GONE_TIMEOUT:g} s after its removal.",
-                    VimFault.TEMPORARY,
-                )
-    return booted | {id_ for id_ in renewed if id_ not in state.servers}
-
-
-async def _shut_down(cloud: Cloud, servers: Iterable[str], grace_seconds: int) -> None:
-    """Those that run get so long to stop in order; what does not is taken away all the same."""
-    if not grace_seconds:
-        return
-    running = {id_ for id_ in servers if await _is_active(cloud, id_)}
-    await for_each(running, lambda id_: _stop(cloud, id_))
-    backoff = Backoff(0.5, 5.0, timeout=grace_seconds)
-    while running:
-        running = {id_ for id_ in running if await _is_active(cloud, id_)}
-        if running and not await backoff.pause():
-            return
-
-
-async def _stop(cloud: Cloud, server: str) -> None:
-    with suppress(VimError):  # locked, or gone meanwhile
-        await cloud.call(NOVA, "POST", f"/servers/{server}/action", json={"os-stop": None})
-
-
-async def _is_active(cloud: Cloud, server: str) -> bool:
-    there = await cloud.find(NOVA, f"/servers/{server}", ShownServer)
-    return there is not None and there.server.status == "ACTIVE"
 
 
 async def _outcome(cloud: Cloud, state: StackState, args: ChangeStack) -> Outcome:

@@ -168,6 +168,12 @@ def _placement(base: BaseHot, flavour: Flavour, vdu: str) -> Placement:
         )
     (maker,) = makers
     if base.resources[maker]["type"] == GROUP:
+        if base.resources[maker]["properties"]["resource"]["type"] == SERVER:
+            raise PackageError(
+                f"The group {maker!r} has bare servers: nothing in it is named as the VDU, or outlives a server.",
+                file=base.path,
+                cure=f"put the server, named {vdu!r}, with its ports into a nested template that the group is of.",
+            )
         return Placement(Form.GROUP, maker)
     if _always_one(flavour, vdu):
         return Placement(Form.SINGLE, maker)

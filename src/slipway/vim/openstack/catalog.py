@@ -31,6 +31,19 @@ def info_of(account: OpenStackAccount, catalog: object) -> VimInfo:
     return VimInfo(f"Keystone v3 at {account.url}, as {account.who}{where}: {found}.{choose}", tuple(shown))
 
 
+def refuse_several_regions(account: OpenStackAccount, catalog: object) -> None:
+    """VimError where a region must be named: openstacksdk would take the first of each service's endpoints."""
+    if account.region is not None:
+        return
+    regions = [name for name, there in _services(catalog, account.interface).items() if not {*NEEDED}.isdisjoint(there)]
+    if len(regions) > 1:
+        raise VimError(
+            f"The catalog of Keystone at {account.url} has several regions, and the VIM names none.",
+            VimFault.PERMANENT,
+            cure=f"let accessInfo.region be one of: {', '.join(regions[:10])}.",
+        )
+
+
 def _services(catalog: object, interface: str) -> dict[str, tuple[str, ...]]:
     """Regions, each with the types of the services that have an endpoint there."""
     found: dict[str, set[str]] = {}

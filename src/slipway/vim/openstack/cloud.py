@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -74,6 +74,17 @@ class Cloud:
         """By DELETE; it may be gone already."""
         await self._run(service, "DELETE", path, absent=True)
 
+    async def removed(self, service: str, path: str) -> bool:
+        """By DELETE, too; False where the service says that it is in use."""
+
+        def ask() -> bool:
+            what, known = f"DELETE {path} ({service})", list(self.secrets)
+            response = self._ask(service, "DELETE", path, what, None, None, known, allowed=(404, 409))
+            _refuse_redirect(response, what, known)
+            return response.status_code != 409
+
+        return await self._calls.run(self._connection, ask)
+
     async def send(self, service: str, path: str, content: Content) -> None:
         """By PUT, piece by piece. When this is cancelled, no further piece is sent."""
         body = _Body(content)
@@ -135,8 +146,8 @@ class Cloud:
 
         def ask() -> T | None:
             what, known = f"{method} {path} ({service})", [*self.secrets, *secrets]
-            response = self._ask(service, method, path, what, json, query, known, absent=absent)
-            if response is None:
+            response = self._ask(service, method, path, what, json, query, known, allowed=(404,) if absent else ())
+            if absent and response.status_code == 404:
                 return None
             _refuse_redirect(response, what, known)
             return None if kind is None else decoded(response.content, kind, _answered(response, what), known)
@@ -153,8 +164,9 @@ class Cloud:
         query: Query | None,
         known: list[str],
         *,
-        absent: bool,
-    ) -> requests.Response | None:
+        allowed: Collection[int],
+    ) -> requests.Response:
+        """`allowed`: statuses of refusals that are no error."""
         from openstack.exceptions import raise_from_response
 
         version = {"microversion": NOVA_VERSION} if service == NOVA else {}
@@ -164,9 +176,8 @@ class Cloud:
             api = getattr(self._connect(known), service)
             headers = {"Content-Type": JSON_PATCH} if (service, method) == (GLANCE, "PATCH") else {}
             response: requests.Response = api.request(path, method, json=json, params=query, headers=headers, **version)
-            if absent and response.status_code == 404:
-                return None
-            raise_from_response(response)
+            if response.status_code not in allowed:
+                raise_from_response(response)
         return response
 
 

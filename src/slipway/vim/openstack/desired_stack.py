@@ -17,10 +17,11 @@ from slipway.vim.openstack import base_hot
 from slipway.vim.openstack.base_hot import NFV, VDU
 from slipway.vim.openstack.generated_hot import generated_spec
 from slipway.vim.openstack.hot_template import BaseHot
-from slipway.vim.openstack.nfv_parameters import DESIRED_CAPACITY, base_hot_spec, reads_image
+from slipway.vim.openstack.nfv_parameters import DESIRED_CAPACITY, base_hot_spec
 from slipway.vim.openstack.package_images import carried_images, image_names_in
 from slipway.vim.openstack.stack_change import StackMember
 from slipway.vim.openstack.stack_spec import StackSpec
+from slipway.vim.openstack.template_reads import reads_image
 
 NFV_NAMES = {"image": "vcImageId", "flavour": "computeFlavourId", "zone": "locationConstraints"}  # in nfv.VDU.<vdu>
 
@@ -31,10 +32,11 @@ class DesiredStack:
     wanted: Wanted
     spec: StackSpec
     members: tuple[StackMember, ...]
-    standing: frozenset[str]  # ids of machines that are there already
+    present: frozenset[str]  # ids of machines that are there already
     user_data: bool  # whether code of the package decides what the stack becomes
     images: frozenset[str]  # of packages, by their names in Glance, that it is made from
     grant_follows: bool = False  # whether an NFVO has still to say what is unset
+    base: BaseHot | None = None  # the package's own template
 
     def definition_of(self, name: str) -> Any:
         """All that template and parameters have for one member: where it differs from before, the member is touched."""
@@ -59,7 +61,7 @@ class DesiredStack:
         wanted = replace(self.wanted, machines=tuple(one for one in mixed if one is not None))
         if before.spec.template is not None and self.spec.template is not None:
             return self._generated_for(before, wanted, done)
-        return _build(before.target, wanted, self.standing, user_data=self.user_data, grant_follows=self.grant_follows)
+        return _build(before.target, wanted, self.present, user_data=self.user_data, grant_follows=self.grant_follows)
 
     def _generated_for(self, before: DesiredStack, wanted: Wanted, done: set[str]) -> DesiredStack:
         """What belongs to no member, like a network, is there for those before and for those to come."""
@@ -74,10 +76,10 @@ class DesiredStack:
 
 
 def desired_stack(change: Change, target: VnfTarget) -> DesiredStack:
-    standing = frozenset(machine.id for machine in change.inventory.machines)
+    present = frozenset(machine.id for machine in change.inventory.machines)
     user_data = FILE in {**target.parameters, **change.additional_params}  # of the instantiation, or of this request
     wanted = wanted_of(dataclasses.replace(change, after=target))
-    return _build(target, wanted, standing, user_data=user_data, grant_follows=change.grant_follows)
+    return _build(target, wanted, present, user_data=user_data, grant_follows=change.grant_follows)
 
 
 def current_stack(change: Change, target: VnfTarget) -> DesiredStack:
@@ -92,14 +94,14 @@ def current_stack(change: Change, target: VnfTarget) -> DesiredStack:
 
 
 def _build(
-    target: VnfTarget, wanted: Wanted, standing: frozenset[str], *, user_data: bool, grant_follows: bool
+    target: VnfTarget, wanted: Wanted, present: frozenset[str], *, user_data: bool, grant_follows: bool
 ) -> DesiredStack:
     base = base_hot.parse(target)
     if base is None:
         spec = generated_spec(wanted, target.flavour, target.vnfd_id, incomplete=grant_follows)
         members = tuple(_member(one, one.name) for one in wanted.machines)
         images = image_names_in(spec.template)
-        return DesiredStack(target, wanted, spec, members, standing, user_data, frozenset(images), grant_follows)
+        return DesiredStack(target, wanted, spec, members, present, user_data, frozenset(images), grant_follows)
     placed = base_hot.placements(base, target.flavour)
     if user_data:
         members = tuple(_member(one, None, group=True) for one in wanted.machines)
@@ -107,10 +109,10 @@ def _build(
         members = tuple(
             _member(one, placed[one.vdu].resource_of(one), placed[one.vdu].is_group) for one in wanted.machines
         )
-    spec = base_hot_spec(target, wanted, base, placed, standing, incomplete=user_data or grant_follows)
+    spec = base_hot_spec(target, wanted, base, placed, present, incomplete=user_data or grant_follows)
     members = members if user_data else _with_nfv_values(members, spec.parameters.get(NFV, {}).get(VDU, {}))
     images = image_names_in(_images_used(base, target, spec.parameters, wanted, user_data=user_data))
-    return DesiredStack(target, wanted, spec, members, standing, user_data, frozenset(images), grant_follows)
+    return DesiredStack(target, wanted, spec, members, present, user_data, frozenset(images), grant_follows, base)
 
 
 def _with_nfv_values(members: tuple[StackMember, ...], vdus: dict[str, Any]) -> tuple[StackMember, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 QUOTA_WORDS = ("quota", "maximum number of", "limit exceeded", "maximum stacks")  # Nova and Heat say it with a 403
+TYPE_FORBIDDEN = re.compile(r"not authorized to use OS::")  # Heat's words for types that are for administrators
+NOT_ALLOWED = (
+    "the VIM's account may not make it, as volume types or flavors are for administrators: have an administrator make "
+    "it and let the template name it; or give the VIM an account that may."
+)
 _PERMANENT, _TEMPORARY = VimFault.PERMANENT, VimFault.TEMPORARY
 # By name: a login, which goes without openstacksdk, must not wait for its import to be explained.
 _NOT_IN_CATALOG = {"CatalogException", "EndpointNotFound", "ServiceDisabledException"}
@@ -95,6 +101,8 @@ def _refused(what: str, status: int, host: str, message: str, secrets: Iterable[
         return VimError(detail, VimFault.QUOTA, cure="raise the quota of the project, or remove what it has too much.")
     if status == 401:
         return VimError(detail, VimFault.AUTH, cure="correct the account's accessInfo; the VIM's check says more.")
+    if status == 403 and TYPE_FORBIDDEN.search(message):
+        return VimError(detail, VimFault.AUTH, cure=NOT_ALLOWED)
     if status == 403:
         return VimError(detail, VimFault.AUTH, cure="give the account the role in its project that this needs.")
     if status in (408, 409, 423, 425, 429) or status >= 500:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from slipway.model.errors import VimError, VimFault
 from slipway.outgoing.responses import server_message
+from slipway.vim.openstack.errors import NOT_ALLOWED, TYPE_FORBIDDEN
 from slipway.vim.openstack.heat import Stack, StackResource
 
 # Consequences of what happened elsewhere. (Nova aborts builds, too, and then says why.)
@@ -19,6 +20,8 @@ _LONGEST = 2000  # characters of a reason that are looked at
 _CAUSES = (
     (re.compile(r"quota|exceeded for|OverLimit|limit exceeded", re.IGNORECASE), VimFault.QUOTA,
      "free something of this project's quota, or have it raised, then retry."),
+    (TYPE_FORBIDDEN, VimFault.AUTH, NOT_ALLOWED),
+    (re.compile(r"Policy doesn't allow"), VimFault.AUTH, NOT_ALLOWED),
     (re.compile(r"No valid host", re.IGNORECASE), VimFault.QUOTA,
      "no compute host fits: free some, then retry; or roll back, and choose another flavour or zone."),
     (re.compile(r"IpAddressInUse|AlreadyAllocated|already allocated|in use", re.IGNORECASE), VimFault.PERMANENT,
@@ -36,6 +39,8 @@ def stack_failure(
     """`vnfcs`: names of members, by the resource of the stack that has them or by the server's id."""
     # CHECK_FAILED is what a resource is after it was marked to be made anew, with the words of who did so.
     failed = [one for one in resources if one.failed and one.reason and one.status != "CHECK_FAILED"]
+    if stack.status == "DELETE_FAILED":  # what could not be made before that is no reason
+        failed = [one for one in failed if one.status == "DELETE_FAILED"]
     cause = max(failed, key=_weight, default=None)
     if cause is None:
         return _error(f"Stack {stack.name} is {stack.status}", stack.reason or "Heat gives no reason", secrets)

@@ -80,8 +80,22 @@ async def create(cloud: Cloud, name: str, body: Mapping[str, Any], digest: str, 
 
 
 async def update(cloud: Cloud, stack: Stack, body: Mapping[str, Any], digest: str, secrets: Sequence[str]) -> None:
-    """PUT: the stack is what the body has and nothing else. (PATCH would keep parameters that it no longer has.)"""
-    await cloud.call(HEAT, "PUT", stack.path, json=_with_digest(body, digest), secrets=secrets)
+    await _update(cloud, stack.path, body, digest, secrets)
+
+
+async def preview_update(
+    cloud: Cloud, stack: Stack, body: Mapping[str, Any], digest: str, secrets: Sequence[str]
+) -> None:
+    """Nothing is changed. VimError for what Heat would refuse at once."""
+    await _update(cloud, f"{stack.path}/preview", body, digest, secrets)
+
+
+async def _update(cloud: Cloud, path: str, body: Mapping[str, Any], digest: str, secrets: Sequence[str]) -> None:
+    """PUT: the stack is what the body has and nothing else. PATCH, where the body says which parameters go, keeps all
+    others that it has not: hidden ones, which Heat alone knows.
+    """
+    method = "PATCH" if "clear_parameters" in body else "PUT"
+    await cloud.call(HEAT, method, path, json=_with_digest(body, digest), secrets=secrets)
 
 
 async def delete(cloud: Cloud, stack: Stack) -> None:

@@ -25,6 +25,7 @@ PORT, NETWORK, SUBNET = "OS::Neutron::Port", "OS::Neutron::Net", "OS::Neutron::S
 FLOATING_IP = "OS::Neutron::FloatingIP"
 GROUP, CHAIN, STACK = "OS::Heat::AutoScalingGroup", "OS::Heat::ResourceChain", "OS::Heat::Stack"
 MEMBER_OF = {GROUP: "resource", "OS::Heat::ResourceGroup": "resource_def"}  # where groups say what a member is
+INDEX = "%index%"  # of a ResourceGroup's member, unless index_var says something else
 HEAT_TYPE = re.compile(r"OS(::[A-Za-z0-9]+){2,}")
 
 
@@ -117,17 +118,30 @@ def _types(resource: dict[str, Any], name: str, path: str) -> Iterator[str]:
         member = properties.get(MEMBER_OF[type_])
         if not isinstance(member, dict) or not isinstance(member.get("type"), str):
             _refuse(f"The resource {name!r} has no {MEMBER_OF[type_]} with a type.", path, resource, "write it out.")
+        _refuse_index(properties, member["type"], name, path)
         yield from _types(member, name, path)
     elif type_ == CHAIN:
         chain = properties.get("resources")
         if not isinstance(chain, list) or not all(isinstance(one, str) for one in chain):
             _refuse(f"The resource {name!r} does not list its types.", path, resource, "write them out.")
-        yield from chain
+        # All have the same properties, and may be groups, chains or stacks themselves. Each type once: chains of
+        # chains of chains would be gone through without end.
+        for one in dict.fromkeys(chain):
+            yield from _types({"type": one, "properties": properties.get("resource_properties")}, name, path)
     elif type_ == STACK:
         sources = [source for source in calls([properties.get("template")], "get_file") if isinstance(source, str)]
         if properties.get("template") not in [{"get_file": source} for source in sources]:
             _refuse(f"The template of the resource {name!r} is no file.", path, resource, "get it by get_file.")
         yield from sources
+
+
+def _refuse_index(properties: dict[str, Any], type_: str, name: str, path: str) -> None:
+    """A ResourceGroup puts the member's number wherever this stands, in the type as well."""
+    index = properties.get("index_var", INDEX)
+    if not isinstance(index, str):
+        _refuse(f"index_var of the resource {name!r} is no text.", path, properties, "write it out.")
+    if index and index in type_:
+        _refuse(f"The type {type_!r} of the resource {name!r} has {index} in it.", path, properties, "write it out.")
 
 
 def _path_of(name: str, folder: str, contents: Mapping[str, bytes], user: str) -> str:

@@ -58,7 +58,7 @@ class ImageTimeouts:
     """In seconds. `tag_settle`: longer than Glance takes to write a tag. `create_race`: after that an image which
     somebody else made within the same second is seen. `queued`, `saving`, `leaving`: then the upload or removal of
     another VNF is taken for broken off. `finish`: for what Glance does at the end of an upload, and for tags to stay.
-    `progress`: between two reports of how much was sent."""
+    `progress`: between two reports of how much was sent. `in_use`: for volumes to go that are clones of an image."""
 
     tag_settle: float = 0.4
     create_race: float = 1.2
@@ -67,6 +67,7 @@ class ImageTimeouts:
     finish: float = 300.0
     leaving: float = 60.0
     progress: float = 2.0
+    in_use: float = 30.0
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,11 @@ class Image:
     @property
     def whole(self) -> bool:
         return self.status == ACTIVE and not self.name.endswith(UPLOADING)
+
+    @property
+    def deactivated(self) -> bool:
+        """Taken out of use by an administrator: only they, or the owner by hand, put an end to that."""
+        return self.status == "deactivated"
 
 
 class ImageActions:
@@ -209,16 +215,22 @@ class ImageActions:
     async def _leave(self, cloud: Cloud, image: Image, me: str) -> None:
         if me not in image.vnfs(USER) | image.vnfs(LEAVING):
             return
-        if not image.whole:
+        if not image.whole and not image.deactivated:
             await cloud.remove(GLANCE, image.path)  # our upload; those who wait for it begin one of their own
             return
         now = await self._retagged(cloud, image, add={f"{LEAVING}{me}"}, remove={f"{USER}{me}"})
         if now is None:
             return
-        if now.vnfs(USER):
+        if now.vnfs(USER) or now.deactivated or not await self._removed(cloud, now):
             await self._retagged(cloud, now, add=set(), remove={f"{LEAVING}{me}"})
-        else:
-            await cloud.remove(GLANCE, now.path)
+
+    async def _removed(self, cloud: Cloud, image: Image) -> bool:
+        """False for one that volumes are clones of, also after a while: the next VNF of its file may remove it."""
+        backoff = Backoff(0.5, 5.0, timeout=self._timeouts.in_use)
+        while not await cloud.removed(GLANCE, image.path):
+            if not await backoff.pause():
+                return False
+        return True
 
     async def _retagged(
         self, cloud: Cloud, image: Image, *, add: Collection[str], remove: Collection[str]
@@ -277,7 +289,7 @@ class _OtherUploads:
 
 
 def _refuse_unusable(image: Image, args: UploadImage) -> None:
-    if image.status == "deactivated":
+    if image.deactivated:
         raise VimError(
             f"Image {args.title} ({image.name}) is deactivated in Glance.",
             VimFault.PERMANENT,

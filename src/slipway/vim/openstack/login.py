@@ -43,7 +43,22 @@ def log_in(account: OpenStackAccount, session: Session) -> AccessInfo:
         raise vim_error(f"POST {account.url}/auth/tokens", error, account.secrets) from None
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):  # keystoneauth trusts what it is told
         raise _no_keystone(account, "its answer holds no token") from None
+    _refuse_other_project(account, access)
     return access
+
+
+def _refuse_other_project(account: OpenStackAccount, access: AccessInfo) -> None:
+    if account.named_project is None:
+        return
+    name, value = account.named_project
+    has = access.project_id if name == "projectId" else access.project_name
+    if value != has:
+        raise VimError(
+            f"Keystone at {account.url}: {account.who} is one of project {server_message(access.project_name)!r} "
+            f"({server_message(access.project_id)}), and accessInfo.{name} names another.",
+            VimFault.AUTH,
+            cure=f"leave out accessInfo.{name}, or make an application credential in the project that is meant.",
+        )
 
 
 def _not_known(account: OpenStackAccount, session: Session, first: HttpError) -> VimError:

@@ -23,8 +23,10 @@ from slipway.vim.openstack.generated_hot import fixed_ip
 from slipway.vim.openstack.hot_template import BaseHot, calls, properties_of
 from slipway.vim.openstack.managed_networks import refuse_unread_ports, refuse_unused, with_networks
 from slipway.vim.openstack.stack_spec import FileRef, StackSpec
+from slipway.vim.openstack.template_reads import reads
 
 DESIRED_CAPACITY = "_desired_capacity"  # after an aspect's name: a parameter of its own, in version 1
+FIXED_IPS = "fixed_ips"
 PORT = "port"  # of a connection point that is to be a port which exists: Neutron's id
 OPTIONAL = ("locationConstraints",)  # what a template may read although nothing is said; Heat reads an empty text
 CURES = {
@@ -46,24 +48,25 @@ def base_hot_spec(
     wanted: Wanted,
     base: BaseHot,
     placed: dict[str, Placement],
-    standing: Collection[str] = (),
+    present: Collection[str] = (),
     *,
     incomplete: bool = False,
 ) -> StackSpec:
-    """What the stack is made of for those machines, when the package brings a HOT. `standing` as in `parameters_of`.
+    """What the stack is made of for those machines, when the package brings a HOT. `present` as in `parameters_of`.
 
     `incomplete`: user data or an NFVO has still to say something, so what is unset may yet be set.
     """
     copies, capacities = copies_of(wanted, placed), capacities_of(wanted, placed)
     _refuse_capacities(base, capacities)
     _refuse_unlike_members(target, wanted, placed)
-    parameters = parameters_of(target, wanted, base, placed, standing)
     networks = dict(target.managed_networks)
+    template = with_networks(with_members(base, copies, capacities), networks)
+    parameters = _with_empty_lists(template, parameters_of(target, wanted, base, placed, present))
     if not incomplete:
         refuse_unused(base.path, base.template, networks, _links_read(target, base))
         points = target.flavour.connection_points
-        refuse_unread_ports(base.path, target, [name for name in points if _reads(base, (CP,), (name,), (PORT,))])
-        _refuse_unset(base, with_networks(with_members(base, copies, capacities), networks), parameters)
+        refuse_unread_ports(base.path, target, [name for name in points if reads(base, (CP,), (name,), (PORT,))])
+        _refuse_unset(base, template, parameters)
     return StackSpec(
         vnfd_id=target.vnfd_id,
         top=FileRef(base.path, target.files[base.path].digest),
@@ -73,20 +76,6 @@ def base_hot_spec(
         networks=networks,
         parameters=parameters,
     )
-
-
-def reads_image(base: BaseHot, name: str) -> bool:
-    """Whether the template asks `nfv` for the image of a VDU or storage: by its path, by a part of it, or computed."""
-    return _reads(base, (VDU,), (name,), ("image", "vcImageId"))
-
-
-def _reads(base: BaseHot, *keys: tuple[str, ...]) -> bool:
-    """Whether the template reads that of `nfv`: one of the keys at each level, or all below a level."""
-    for argument in calls(base.template, "get_param"):
-        path = argument if isinstance(argument, list) else [argument]
-        if all(part in known or not isinstance(part, str) for part, known in zip(path, ((NFV,), *keys), strict=False)):
-            return True
-    return False
 
 
 def copies_of(wanted: Wanted, placed: dict[str, Placement]) -> dict[str, tuple[int, ...]]:
@@ -106,11 +95,11 @@ def capacities_of(wanted: Wanted, placed: dict[str, Placement]) -> dict[str, int
 
 
 def parameters_of(
-    target: VnfTarget, wanted: Wanted, base: BaseHot, placed: dict[str, Placement], standing: Collection[str] = ()
+    target: VnfTarget, wanted: Wanted, base: BaseHot, placed: dict[str, Placement], present: Collection[str] = ()
 ) -> dict[str, Any]:
     """The parameters that the template declares, as far as there is something to say.
 
-    `standing`: ids of machines that are there already. Members of a group share their parameters: those of who stands.
+    `present`: ids of machines that are there already. Members of a group share their parameters: those of who stands.
     """
     declared: dict[str, Any] = base.template.get("parameters") or {}
     parameters = {name: target.parameters[name] for name in declared if name in target.parameters and name != NFV}
@@ -120,8 +109,19 @@ def parameters_of(
         given = target.parameters.get(NFV, {})
         if not isinstance(given, dict):
             raise Unprocessable(f"additionalParams.{NFV}: {NOT_AN_OBJECT}")
-        computed = merge_patch(_nfv(target, wanted, base, placed, standing), _for_copies(given, wanted, base, placed))
+        computed = merge_patch(_nfv(target, wanted, base, placed, present), _for_copies(given, wanted, base, placed))
         parameters[NFV] = merge_patch(computed, given)
+    return parameters
+
+
+def _with_empty_lists(template: dict[str, Any], parameters: dict[str, Any]) -> dict[str, Any]:
+    """A template that hands on all addresses of a connection point gets an empty list where none is asked for.
+
+    Heat would make an empty text of what is not there. An empty list leaves the address to Neutron.
+    """
+    for argument in calls(template.get("resources"), "get_param"):
+        if is_named_read(argument) and argument[1] == CP and argument[3:] == [FIXED_IPS]:
+            parameters = merge_patch({NFV: {CP: {argument[2]: {FIXED_IPS: []}}}}, parameters)
     return parameters
 
 
@@ -144,10 +144,10 @@ def _reads_of_copy(base: BaseHot, placed: dict[str, Placement], vdu: str) -> lis
 
 
 def _nfv(
-    target: VnfTarget, wanted: Wanted, base: BaseHot, placed: dict[str, Placement], standing: Collection[str]
+    target: VnfTarget, wanted: Wanted, base: BaseHot, placed: dict[str, Placement], present: Collection[str]
 ) -> dict[str, Any]:
     machines: dict[str, list[Machine]] = {name: [] for name in target.flavour.vdus}
-    for machine in sorted(wanted.machines, key=lambda one: (one.id not in standing, _slot(one))):
+    for machine in sorted(wanted.machines, key=lambda one: (one.id not in present, _slot(one))):
         machines[machine.vdu].append(machine)
     first_last = (volume for own in machines.values() for machine in reversed(own) for volume in machine.volumes)
     made_of = {volume.name: volume.image for volume in first_last if volume.image}
@@ -252,7 +252,7 @@ def _refuse_unlike_members(target: VnfTarget, wanted: Wanted, placed: dict[str, 
             )
         for point in target.flavour.connection_points.values():
             own = _point(target, point.name, 0) if point.vdu == vdu else {}
-            if PORT in own or any("ip_address" in one for one in own.get("fixed_ips", ())):
+            if PORT in own or any("ip_address" in one for one in own.get(FIXED_IPS, ())):
                 one = "be a port that exists" if PORT in own else "have a fixed address"
                 raise Unprocessable(
                     f"extVirtualLinks: {point.name} is to {one}, and the {len(members)} members of VDU "

@@ -23,7 +23,7 @@ from slipway.model.vim import VimInfo
 from slipway.outgoing.guard import Guard
 from slipway.vim import trust
 from slipway.vim.openstack.account import OpenStackAccount, account_of
-from slipway.vim.openstack.catalog import info_of
+from slipway.vim.openstack.catalog import info_of, refuse_several_regions
 from slipway.vim.openstack.login import log_in
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class OpenStackSessions:
             if connection is None:
                 connection = self._connection(vim, account)
                 self._kept.keep(credential, connection, self._clock() + KEPT_SECONDS)
-        log_in(account, connection.session)
+        refuse_several_regions(account, log_in(account, connection.session).service_catalog.catalog)
         return connection
 
     def inspect(self, vim: VimConnection) -> VimInfo:

@@ -45,13 +45,13 @@ class StackMember(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
 class Touched(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What one step alone does to servers and ports, beside the change of the stack.
 
-    `renewed`: servers, by their own ids, that are made anew; with `everything` their ports and volumes too. `leaving`:
-    members of groups, by their servers, that are the ones to go. `stopped`: servers that get time to shut down.
-    `pinned`: addresses that ports get back by undo.
+    `renewed`: servers, by their own ids, that are made anew; `held`: their ports and volumes, where these are, too.
+    `leaving`: members of groups, by their servers, that are the ones to go. `stopped`: servers that get time to shut
+    down. `pinned`: addresses that ports get back by undo.
     """
 
     renewed: tuple[str, ...] = ()
-    everything: bool = False
+    held: tuple[str, ...] = ()
     leaving: tuple[str, ...] = ()
     stopped: tuple[str, ...] = ()
     pinned: dict[str, tuple[str, ...]] = {}
@@ -65,6 +65,7 @@ class ChangeStack(Touched, frozen=True, omit_defaults=True, kw_only=True):
     `reason` is for Heat's own record.
     `user_data`: the steps that read the stack and that ran the package's user data, if it has some.
     `reported`: names of the members that the outcome lists; none: all.
+    `secrets`: references to those that no error may have, beside those in `after` and `before`.
     """
 
     after: StackSpec | None = None
@@ -77,6 +78,7 @@ class ChangeStack(Touched, frozen=True, omit_defaults=True, kw_only=True):
     reason: str | None = None
     user_data: tuple[str, str] | None = None
     reported: tuple[str, ...] = ()
+    secrets: tuple[dict[str, str], ...] = ()
 
     @property
     def ids(self) -> tuple[str, ...]:

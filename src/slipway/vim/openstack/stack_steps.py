@@ -10,16 +10,11 @@ from msgspec.structs import replace
 from slipway.model.grant import ResourceType
 from slipway.model.machine import Found, FoundMachine
 from slipway.model.plan import Effect, Plan, Step, Verb
+from slipway.model.secrets import find_references, reference
 from slipway.model.target import Change, VimResource, VnfTarget
 from slipway.vim.openstack.desired_stack import DesiredStack, current_stack, desired_stack
 from slipway.vim.openstack.hot_template import STACK
-from slipway.vim.openstack.package_images import (
-    carried_images,
-    image_names_in,
-    release_step,
-    upload_steps,
-    with_image_names,
-)
+from slipway.vim.openstack.package_images import release_step, upload_steps, with_image_names
 from slipway.vim.openstack.stack_change import (
     CHANGE_STACK,
     FOLLOWING_CHANGE,
@@ -30,6 +25,7 @@ from slipway.vim.openstack.stack_change import (
     digest_of,
     following_change,
 )
+from slipway.vim.openstack.template_reads import refuse_unread
 from slipway.vim.openstack.user_data_stack import READ_STEP, USER_DATA_STEP, user_data_of, user_data_steps
 
 
@@ -45,6 +41,8 @@ def _change(change: Change, target: VnfTarget, package: VnfTarget, found: Found)
     """`package`: the target with the names that its VNFD has for images."""
     before = current_stack(change, change.before) if change.before else None
     after = desired_stack(change, target)
+    if after.base and not after.user_data and not change.grant_follows:
+        refuse_unread(change, after.base)
     found = _of_vdus(change, found, after)
     touched = _touched(before, after, found)
     stack = next((one for one in found.objects if one.kind == STACK), None)
@@ -121,16 +119,16 @@ def members_of(change: Change) -> tuple[VimResource, ...]:
 
 
 def _removal(change: Change, found: Found) -> Plan:
-    carried = carried_images(change.before) if change.before else {}
-    made_from = image_names_in([machine.image for machine in change.inventory.machines])
-    releases = release_step() if carried or made_from else Plan()
+    """Images, whatever package is known: an operation that failed may have uploaded some of another."""
     if found == Found():
-        return releases
+        return release_step()
     names = tuple(sorted(machine.name for machine in found.machines))
+    parameters = dict(change.before.parameters) if change.before else {}
     args = ChangeStack(
         stopped=tuple(machine.resource_id for machine in found.machines) if change.grace_seconds else (),
         grace_seconds=change.grace_seconds,
         known=_known_ids(change, found),
+        secrets=tuple(reference(one) for one in dict.fromkeys(find_references(parameters))),
     )
     step = Step(
         id="remove stack",
@@ -141,7 +139,7 @@ def _removal(change: Change, found: Found) -> Plan:
         timeout=STEP_TIMEOUT + change.grace_seconds,
         irreversible=True,
     )
-    return Plan.chain(Plan.of(step), releases)
+    return Plan.chain(Plan.of(step), release_step())
 
 
 def _touched(before: DesiredStack | None, after: DesiredStack, found: Found) -> tuple[str, ...]:
@@ -173,14 +171,15 @@ def _args(
     leaving = [one for one in going if one.name not in wanted]
     stack = next((one.id for one in found.objects if one.kind == STACK), "")
     everything = change.renewal.everything and bool(renewed)
-    whole = everything and first and len(renewed) == len(there) == len(wanted)
+    again = everything or (not stack and bool(renewed))  # where somebody deleted the stack, nothing is left to keep
+    whole = again and first and len(renewed) == len(there) == len(wanted)
     return ChangeStack(
         before=before.spec if before else None,
         after=after.spec,
         former=_placed(before, there) if before else (),
         members=_placed(after, there),
         renewed=() if whole else renewed,
-        everything=everything and not whole,
+        held=_held(going) if everything and not whole else (),
         leaving=tuple(sorted(one.resource_id for one in leaving)),
         stopped=tuple(sorted(one.resource_id for one in leaving)) if change.grace_seconds else (),
         grace_seconds=change.grace_seconds,
@@ -189,6 +188,12 @@ def _args(
         recreated=stack if whole else None,
         reason=change.renewal.cause,
     )
+
+
+def _held(machines: Iterable[FoundMachine]) -> tuple[str, ...]:
+    """Ports and volumes, as the record has them where the server is gone. Ports that existed before stay."""
+    ports = {port.resource_id for machine in machines for port in machine.ports if not port.existing}
+    return tuple(sorted(ports | {volume.resource_id for machine in machines for volume in machine.volumes}))
 
 
 def _known_ids(change: Change, found: Found) -> tuple[str, ...]:

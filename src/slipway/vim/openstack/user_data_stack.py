@@ -9,6 +9,7 @@ own templates together (`with_user_data`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -37,11 +38,16 @@ class ReadStack(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class StackBody(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What a stack is created or updated with."""
+    """What a stack is created or updated with.
+
+    `clear_parameters`: where some are hidden and set by nobody but user data of an earlier operation, only Heat has
+    their values. It keeps then what it has, but for these.
+    """
 
     template: dict[str, Any]
     files: dict[str, str] = {}
     parameters: dict[str, Any] = {}
+    clear_parameters: tuple[str, ...] | None = None
 
 
 def user_data_of(change: Change, target: VnfTarget) -> UserData | None:
@@ -104,7 +110,6 @@ def with_user_data(
     A stack that stands keeps what it has (`current`), unless `existing` is false. Over that goes what the answer has;
     where it has nothing, what the operation changes.
     """
-    current = with_hidden(current, before) if current and before else None
     if current is None or before is None or answer.get("existing") is False:
         made = StackBody(
             template=answer.get("template") or planned.template,
@@ -112,25 +117,54 @@ def with_user_data(
             parameters=planned.parameters if not answer else answer.get("parameters") or {},
         )
     else:
+        shown, only_heat_has = _with_hidden(current.parameters, before.parameters)
         changed = difference(before.parameters, planned.parameters) if not answer else {}
         files = {name: text for name, text in planned.files.items() if before.files.get(name) != text}
+        parameters = merge_patch(shown, answer.get("parameters") or changed)
         made = StackBody(
             template=merge_patch(
                 current.template, answer.get("template") or difference(before.template, planned.template)
             ),
             files=current.files | files | (answer.get("files") or {}),
-            parameters=merge_patch(current.parameters, answer.get("parameters") or changed),
+            parameters=parameters,
+            clear_parameters=tuple(sorted(shown.keys() - parameters)) if only_heat_has - parameters.keys() else None,
         )
     if answer.get("template") or answer.get("files"):
         _check(made)
     return made
 
 
-def with_hidden(current: StackBody, before: StackBody) -> StackBody:
-    """What Heat does not show of its parameters, as it was planned."""
-    shown = {key: before.parameters.get(key) if value == HIDDEN else value for key, value in current.parameters.items()}
-    known = {key: value for key, value in shown.items() if value is not None}
-    return msgspec.structs.replace(current, parameters=known)
+def as_it_was(current: StackBody, before: StackBody, named: Iterable[str]) -> StackBody:
+    """The way back to `current`, which was read before the operation. `before`: as it was planned.
+
+    `named`: parameters that the operation may have set.
+
+    A hidden parameter that only Heat has stays; of one that the operation changed the value before is known to nobody.
+    """
+    shown, only_heat_has = _with_hidden(current.parameters, before.parameters)
+    added = tuple(sorted({*named} - current.parameters.keys())) if only_heat_has else None
+    return msgspec.structs.replace(current, parameters=shown, clear_parameters=added)
+
+
+def for_new_stack(name: str, body: StackBody) -> StackBody:
+    """VimError where a stack can't be made again from what is known: the hidden parameters go with the old one."""
+    if body.clear_parameters is None:
+        return body
+    declared = body.template.get("parameters")
+    missing = sorted({*(declared if isinstance(declared, dict) else ())} - body.parameters.keys())
+    raise VimError(
+        f"Stack {name} is to be made again, and of hidden parameters that user data had set (among: "
+        f"{', '.join(missing[:10])}) only Heat has the values.",
+        VimFault.PERMANENT,
+        cure="let user data give all parameters for this operation, with existing false; or terminate and instantiate.",
+    )
+
+
+def _with_hidden(shown: dict[str, Any], planned: dict[str, Any]) -> tuple[dict[str, Any], set[str]]:
+    """Parameters as Heat shows them, hidden ones as they were planned; and the names of those that were not."""
+    known = {key: planned.get(key) if value == HIDDEN else value for key, value in shown.items()}
+    there = {key: value for key, value in known.items() if value is not None}
+    return there, {key for key, value in shown.items() if value == HIDDEN and key not in there}
 
 
 def _operation(change: Change) -> UserDataOperation:

@@ -1,0 +1,210 @@
+"""An update of a stack that stands: what happens to its servers before Heat is told, and after Heat refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, TypeVar, cast
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from slipway.model.errors import StepError, VimError, VimFault
+from slipway.model.machine import Found, FoundObject, FoundPort, FoundVolume, Outcome
+from slipway.model.target import Change, Renewal, VnfcMember
+from slipway.vim.openstack import heat
+from slipway.vim.openstack.cloud import Cloud
+from slipway.vim.openstack.heat import Stack
+from slipway.vim.openstack.hot_template import GROUP, PORT, STACK
+from slipway.vim.openstack.stack_change import ChangeStack, digest_of
+from slipway.vim.openstack.stack_spec import FileRef, StackSpec
+from slipway.vim.openstack.stack_steps import steps_of
+from tests.unit.vim.openstack_targets import INSTANCE, flavour, target
+from tests.unit.vim.openstack_targets import member as member_of
+from tests.unit.vim.test_openstack_stack_step import ONE, REPLACE, OneStack, member, run, standing_machine
+
+T = TypeVar("T")
+
+
+async def test_a_server_that_took_the_place_of_another_is_replaced_again_on_the_way_back() -> None:
+    cloud = OneStack("UPDATE_COMPLETE")
+    made = await run(cloud, REPLACE)
+    assert [(one.id, one.resource_id) for one in made.machines] == [("vnfc-9", "work-0 anew")]
+    assert made.removed == ("vnfc-0",)
+    for _ in range(2):  # the second time there is nothing to do
+        back = await run(cloud, REPLACE, undo=True)
+        assert [(one.id, one.resource_id) for one in back.machines] == [("vnfc-0", "work-0 anew anew")]
+        assert back.removed == ("vnfc-9",)
+    assert cloud.calls.count("PUT /stacks/vnf-i/1") == 2
+
+
+async def test_a_replacement_that_was_killed_after_its_mark_is_taken_back() -> None:
+    cloud = OneStack("UPDATE_COMPLETE")
+    cloud.marked = True
+    back = await run(cloud, REPLACE, undo=True)
+    assert [(one.id, one.resource_id) for one in back.machines] == [("vnfc-0", "work-0 anew")]
+
+
+@pytest.mark.parametrize("fault", [VimFault.PERMANENT, VimFault.QUOTA, VimFault.AUTH])
+async def test_a_replacement_that_heat_refuses_leaves_no_mark_for_the_next_operation(fault: VimFault) -> None:
+    cloud = OneStack("UPDATE_COMPLETE")
+    cloud.refused, cloud.fault = {"/stacks/vnf-i/1"}, fault
+    with pytest.raises(VimError, match="refused"):
+        await run(cloud, REPLACE)
+    assert [call for call in cloud.calls if call.startswith("PATCH")] == ["PATCH /stacks/vnf-i/1/resources/work-0"] * 2
+    assert not cloud.marked
+    back = await run(cloud, REPLACE, undo=True)
+    assert [(one.id, one.resource_id) for one in back.machines] == [("vnfc-0", "work-0")]
+
+
+async def test_what_heat_would_refuse_is_known_before_anything_is_stopped_marked_or_removed() -> None:
+    cloud = OneStack("UPDATE_COMPLETE")
+    cloud.refused = {"/stacks/vnf-i/1/preview"}
+    with pytest.raises(VimError, match="preview: refused"):
+        await run(cloud, replace(REPLACE, stopped=("work-0",), grace_seconds=5))
+    assert [call for call in cloud.calls if not call.startswith("GET")] == ["PUT /stacks/vnf-i/1/preview"]
+
+
+@pytest.mark.parametrize("fault", [VimFault.AUTH, VimFault.TEMPORARY])
+async def test_a_cloud_that_shows_no_previews_is_updated_all_the_same(fault: VimFault) -> None:
+    cloud = OneStack("UPDATE_COMPLETE")
+    cloud.refused, cloud.fault = {"/stacks/vnf-i/1/preview"}, fault
+    assert [one.resource_id for one in (await run(cloud, REPLACE)).machines] == ["work-0 anew"]
+
+
+async def test_without_a_body_to_update_with_no_server_is_marked() -> None:
+    cloud = OneStack("UPDATE_COMPLETE")
+    missing = StackSpec(vnfd_id="vnfd", top=FileRef("BaseHOT/simple/top.yaml", "0"))
+    with pytest.raises(StepError, match="No file BaseHOT"):
+        await run(cloud, replace(REPLACE, after=missing))
+    assert [call for call in cloud.calls if not call.startswith("GET")] == []
+
+
+async def test_ports_of_a_server_that_is_gone_are_made_anew_with_it_if_that_is_asked() -> None:
+    class Gone(OneStack):
+        """Nova has no server any more, and so Neutron has its port on none."""
+
+        def _said(self, path: str) -> dict[str, Any]:
+            if path == "/ports":
+                return {"ports": [{"id": "port-0", "device_id": ""}]}
+            said = super()._said(path)
+            if path.endswith("/resources"):
+                port = {"resource_name": "work-0:cp", "resource_type": PORT, "physical_resource_id": "port-0"}
+                said["resources"].append({**self._server(), **port})
+            return {"servers": []} if path == "/servers/detail" else said
+
+        async def find(self, service: str, path: str, kind: type[T]) -> T | None:
+            return None
+
+    cloud = Gone("UPDATE_COMPLETE")
+    await run(cloud, replace(REPLACE, after=ONE, held=("port-0",)))
+    marked = [call.rpartition("/")[2] for call in cloud.calls if call.startswith("PATCH")]
+    assert marked == ["work-0", "work-0%3Acp"]
+
+
+def test_a_heal_of_all_of_a_vnfc_names_its_ports_and_volumes_as_the_record_has_them() -> None:
+    port, volume = FoundPort(id="p", name="base_cp", resource_id="p"), FoundVolume(id="v", name="data", resource_id="v")
+    theirs = FoundPort(id="q", name="base_cp", resource_id="q", existing=True)
+    machines = (standing_machine("base-0", ports=(port, theirs), volumes=(volume,)), standing_machine("work-0"))
+    before = target(flavour(), members=["base-0", "work-0"])
+    stack = FoundObject(id="1", kind=STACK, name="vnf-i", digest="before")
+    change = Change(
+        instance_id=INSTANCE,
+        version=1,
+        inventory=Found(machines=machines),
+        before=before,
+        after=dataclasses.replace(before, members=(VnfcMember(id="new", vdu="base", slot=0), member_of("work-0"))),
+        renewal=Renewal(members=frozenset({"id of base-0"}), everything=True),
+    )
+    (step,) = steps_of(change, Found(machines=machines, objects=(stack,))).steps
+    args = msgspec.convert(step.args, ChangeStack)
+    assert (args.renewed, args.held) == (("server base-0",), ("p", "v"))
+
+
+@pytest.mark.parametrize("everything", [True, False])
+def test_a_heal_of_the_whole_makes_a_stack_again_that_somebody_deleted(everything: bool) -> None:
+    machines = (standing_machine("base-0"), standing_machine("work-0"))
+    before = target(flavour(), members=["base-0", "work-0"])
+    new = tuple(VnfcMember(id=f"new {one.vdu}", vdu=one.vdu, slot=0) for one in machines)
+    change = Change(
+        instance_id=INSTANCE,
+        version=1,
+        inventory=Found(machines=machines),
+        before=before,
+        after=dataclasses.replace(before, members=new),
+        renewal=Renewal(members=frozenset(one.id for one in machines), everything=everything),
+    )
+    (step,) = steps_of(change, Found(machines=machines)).steps
+    args = msgspec.convert(step.args, ChangeStack)
+    assert (args.recreated, args.renewed) == ("", ())
+    stack = FoundObject(id="1", kind=STACK, name="vnf-i", digest="before")
+    (step,) = steps_of(change, Found(machines=machines, objects=(stack,))).steps
+    assert msgspec.convert(step.args, ChangeStack).recreated == ("1" if everything else None)
+
+
+async def test_parameters_that_only_heat_has_are_kept_by_an_update_that_says_which_go() -> None:
+    cloud = OneStack("UPDATE_COMPLETE")
+    stack = Stack("1", "vnf-i", "UPDATE_COMPLETE", "", None)
+    await heat.update(cast("Cloud", cloud), stack, {"template": {}, "clear_parameters": ["old"]}, "digest", ())
+    assert cloud.calls == ["PATCH /stacks/vnf-i/1"]
+
+
+GROUPED = StackSpec(
+    template={"resources": {"workers": {"type": GROUP, "properties": {"resource": {"type": "work.yaml"}}}}}
+)
+OTHER_IMAGE = StackSpec(
+    template={"resources": {"workers": {"type": GROUP, "properties": {"resource": {"type": "next.yaml"}}}}}
+)
+
+
+class OneGroup(OneStack):
+    """Whose members failed, or did not. `told`: what each update says of a member."""
+
+    def __init__(self, status: str) -> None:
+        super().__init__(status)
+        self.told: list[dict[str, Any]] = []
+
+    async def call(self, service: str, method: str, path: str, *, json: Any = None, secrets: Any = ()) -> None:
+        await super().call(service, method, path, json=json, secrets=secrets)
+        if method == "PUT" and path.startswith("/stacks"):
+            self.told.append(json["template"]["resources"]["workers"]["properties"]["resource"])
+
+    def _said(self, path: str) -> dict[str, Any]:
+        said = super()._said(path)
+        group = {"resource_name": "workers", "resource_type": GROUP, "resource_status": self.status}
+        link = {"rel": "stack", "href": "http://heat/v1/p/stacks/vnf-i/1"}
+        if path.endswith("/resources"):
+            said["resources"].append({**group, "physical_resource_id": "g", "links": [link]})
+        return said
+
+
+async def test_the_way_back_is_something_new_to_a_group_whose_update_failed() -> None:
+    """Else Heat, which remembers what the group was before that, leaves the member that failed as it is."""
+    change = ChangeStack(
+        before=GROUPED, after=OTHER_IMAGE, members=(member(0, "work-0"),), former=(member(0, "work-0"),)
+    )
+    cloud = OneGroup("UPDATE_FAILED")
+    await run(cloud, change, undo=True)
+    cloud.status, cloud.digest = "UPDATE_FAILED", digest_of(OTHER_IMAGE)
+    await run(cloud, change, undo=True)
+    first, second = cloud.told
+    assert (first["type"], second["type"]) == ("work.yaml", "work.yaml")
+    assert first["metadata"] != second["metadata"]
+    cloud = OneGroup("UPDATE_COMPLETE")
+    await run(cloud, change)
+    assert cloud.told == [{"type": "next.yaml"}]
+
+
+async def test_a_rollback_needs_nothing_of_user_data_whose_answer_was_refused() -> None:
+    """What it had set before and Heat hides stays with Heat."""
+    current = {"template": ONE.template, "parameters": {"colour": "red", "secret": "******"}}
+    hostile = {"heat_template_version": "2021-04-16", "resources": {"a": {"type": "http://elsewhere/x.yaml"}}}
+    answer = {"template": hostile, "parameters": {"colour": "blue", "added": 1}}
+    cloud, told = OneStack("UPDATE_COMPLETE"), list[dict[str, Any]]()
+    cloud.digest, cloud.heard = "another", told.append
+    outcomes = {"read": Outcome(data={"stack": current}), "user data": Outcome(data={"stack": answer})}
+    change = replace(REPLACE, user_data=("read", "user data"), renewed=())
+    await run(cloud, change, undo=True, outcomes=outcomes)
+    assert "PATCH /stacks/vnf-i/1" in cloud.calls
+    (body,) = told
+    assert (body["parameters"], body["clear_parameters"]) == ({"colour": "red"}, ("added",))
