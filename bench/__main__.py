@@ -9,7 +9,18 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import by_hand, clusters, figures, growth, kubernetes, lifecycle, notifications, onboarding, openstack
+from bench import (
+    by_hand,
+    cluster_api,
+    clusters,
+    figures,
+    growth,
+    kubernetes,
+    lifecycle,
+    notifications,
+    onboarding,
+    openstack,
+)
 from bench.figures import Figure
 from bench.history import write_history
 from bench.load import rate, request
@@ -143,6 +154,7 @@ def main() -> None:
         real_clusters(place)
         stacks(place)
         kubernetes.main()
+        cluster_api.main()
         growth.table(place)
         with serving(place / "history"):
             pass

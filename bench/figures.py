@@ -50,6 +50,7 @@ OPENSTACK = Figure("5 servers on OpenStack: Slipway against Heat by hand", "time
 OPENSTACK_MORE = Figure("5 servers on OpenStack: Slipway beyond Heat by hand", "s", None, 1.0)
 KUBE_APPLY = Figure("200 objects: Slipway against kubectl apply", "times", None, 1.0)
 KUBE_WATCH = Figure("watching 1000 pods, memory beyond an idle client", "MiB", None, 20)
+CLUSTER_API = Figure("10 workload clusters: Slipway against Cluster API alone", "times", None, 1.1)
 ONBOARDING = Figure("onboarding the sample cluster package, wall", "s", 2.0, 0.1)
 ONBOARDING_CPU = Figure("onboarding the sample cluster package, CPU", "s", 2.0, 0.1)
 

@@ -10,6 +10,7 @@ version is asked once. What is not known is asked for again: whoever brought its
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -65,13 +66,12 @@ class Discovery:
         self._server = server
         self._known: dict[tuple[str, str], Resource] = {}
         self._asked_for_all: set[str] = set()
+        self._asking = asyncio.Lock()  # hundreds of objects that are applied at once ask once
 
     async def resource(self, api_version: str, kind: str) -> Resource:
         """KubeError (404) names a kind that is not served, and the versions that are."""
         if (api_version, kind) not in self._known:
-            await self._ask_for_all(paths.group(api_version).split("/")[1])
-        if (api_version, kind) not in self._known:
-            await self._ask_for(api_version)
+            await self._learn(api_version, kind)
         if found := self._known.get((api_version, kind)):
             return found
         raise errors.unknown_kind(api_version, kind, self._server, await self._served_versions(api_version, kind))
@@ -83,14 +83,22 @@ class Discovery:
 
     async def everything(self) -> tuple[Resource, ...]:
         """All that is served, as far as the server tells it at once."""
-        for root in ("api", "apis"):
-            await self._ask_for_all(root)
+        async with self._asking:
+            for root in ("api", "apis"):
+                await self._ask_for_all(root)
         return tuple(self._known.values())
 
     def forget(self) -> None:
         """After a CustomResourceDefinition was changed or removed; a new kind is found without."""
         self._known.clear()
         self._asked_for_all.clear()
+
+    async def _learn(self, api_version: str, kind: str) -> None:
+        async with self._asking:
+            if (api_version, kind) not in self._known:
+                await self._ask_for_all(paths.group(api_version).split("/")[1])
+            if (api_version, kind) not in self._known:
+                await self._ask_for(api_version)
 
     async def _ask_for_all(self, root: str) -> None:
         """`root`: "api", the core's, or "apis"."""

@@ -17,6 +17,8 @@ from slipway.kube.interface import Object, ObjectApi, Objects
 
 Kinds = tuple[tuple[str, str], ...]  # apiVersion and kind; the last one is what is wanted
 PODS: Kinds = (("apps/v1", "ReplicaSet"), ("batch/v1", "Job"), ("v1", "Pod"))
+# Of a custom resource, whose controller makes workloads of whatever kind.
+PODS_OF_WORKLOADS: Kinds = (*(("apps/v1", kind) for kind in ("Deployment", "StatefulSet", "DaemonSet")), *PODS)
 
 
 def machines_in(api_version: str) -> Kinds:

@@ -11,7 +11,7 @@
       failed:                           # any of them ends the waiting
         - condition: {type: Failed}
 
-`docs/` has the form for users. A rule takes the place of the built-in one for its kind.
+docs/readiness.md has the form for users. A rule takes the place of the built-in one for its kind.
 """
 
 from __future__ import annotations

@@ -26,6 +26,9 @@ VNFD_ID = "0d6f2c5e-4b7a-4e1c-9b52-6f0a3d1c7e21"  # of the sample
 
 
 class CnfLab(SlipwayLab):
+    sample, sample_id = SAMPLE, VNFD_ID
+    definitions = ("Definitions/cnf_top.vnfd.yaml", "Definitions/cnf_types.yaml")
+
     def __init__(self, directory: Path, kubeconfig: str, namespace: str, node: FakeNode) -> None:
         self.kubeconfig, self.namespace, self.node = kubeconfig, namespace, node
         who = from_kubeconfig(kubeconfig)
@@ -34,7 +37,7 @@ class CnfLab(SlipwayLab):
         )
         access = {"client_certificate": who.client_certificate, "client_key": who.client_key, "namespace": namespace}
         vim = {"interfaceInfo": {"endpoint": who.server, "ssl_ca_cert": who.ca}, "accessInfo": access}
-        super().__init__(directory, SAMPLE, {"name": "lab", "vimType": KUBERNETES, **vim})
+        super().__init__(directory, self.sample, {"name": "lab", "vimType": KUBERNETES, **vim})
 
     def start(self) -> None:
         self.process = Process("serve", self.directory, lease_seconds=5, allowed_networks="127.0.0.0/8")
@@ -42,10 +45,9 @@ class CnfLab(SlipwayLab):
 
     def variant(self, number: int, *changes: tuple[str, str, str]) -> str:
         """The VNFD id of the sample with other content: (file, what stands there, what is to stand there)."""
-        tree, id_ = self.directory / f"variant-{number}", f"{VNFD_ID[:-1]}{number + 5}"
-        shutil.copytree(SAMPLE, tree)
-        names = ("Definitions/cnf_top.vnfd.yaml", "Definitions/cnf_types.yaml")
-        for file, old, new in (*((name, VNFD_ID, id_) for name in names), *changes):
+        tree, id_ = self.directory / f"variant-{number}", f"{self.sample_id[:-1]}{number + 5:x}"
+        shutil.copytree(self.sample, tree)
+        for file, old, new in (*((name, self.sample_id, id_) for name in self.definitions), *changes):
             text = (tree / file).read_text()
             assert old in text, f"{file} has no {old!r}"
             (tree / file).write_text(text.replace(old, new))

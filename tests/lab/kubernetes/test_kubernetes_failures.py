@@ -15,10 +15,9 @@ from slipway.kube import paths
 from slipway.kube.api import Api
 from slipway.kube.credentials import Credentials
 from slipway.kube.errors import KubeError
-from slipway.kube.interface import Object
 from slipway.model.action import VimConnection
 from slipway.model.descriptor import Aspect, Flavour, Vdu
-from slipway.model.errors import VimError, VimFault
+from slipway.model.errors import VimError
 from slipway.model.operation import OperationType
 from slipway.model.target import PackageFile
 from slipway.vim.kubernetes.driver import KubernetesVimDriver
@@ -94,16 +93,6 @@ async def test_an_object_of_somebody_else_is_left_as_it_is(api: Api, connection:
     assert (await api.get(paths.namespaced("/api/v1", namespace, "configmaps", "settings")))["data"] == {
         "key": "theirs"
     }
-
-
-async def test_a_quota_is_said_to_be_one(api: Api, connection: VimConnection, namespace: str) -> None:
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few", "namespace": namespace}}
-    await api.apply({**quota, "spec": {"hard": {"count/secrets": "0"}}})
-    await _status_of(api, paths.namespaced("/api/v1", namespace, "resourcequotas", "few"), "hard")
-    error = await Cnf(connection, together(config("a", kind="Secret", value="hidden"), workload())).refused()
-    assert error.fault is VimFault.QUOTA
-    assert "Secret a" in error.detail
-    assert "hidden" not in error.detail
 
 
 async def test_who_refuses_an_object_is_named(api: Api, connection: VimConnection, policy: str) -> None:
@@ -270,13 +259,6 @@ async def test_an_api_server_that_goes_away_is_waited_for(
 
 def _leaf(name: str) -> str:
     return f"apiVersion: failures.slipway.example/v1\nkind: Leaf\nmetadata: {{name: {name}}}\n"
-
-
-async def _status_of(api: Api, path: str, key: str) -> Object:
-    backoff = Backoff(0.1, 1.0, timeout=30)
-    while key not in ((found := await api.get(path)).get("status") or {}):
-        assert await backoff.pause(), found
-    return found
 
 
 @pytest.fixture

@@ -37,6 +37,7 @@ class Glance:
     replies: dict[tuple[str, str], Reply] = field(default_factory=dict)  # said after the work, by method and path's end
     tag_seconds: float = 0.0  # between reading all tags of an image and writing them
     most_tags: int = 128
+    kept: set[str] = field(default_factory=set)  # ids of images that volumes are clones of
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, id_: str, *tags: str, owner: str | None = None, **more: Any) -> None:
@@ -76,6 +77,8 @@ class Glance:
             return Reply(404, {"message": f"No image found with ID {rest[0]}"})
         if rest[1:] == ["file"]:
             return self._fill(image, asked)
+        if asked.method == "DELETE" and rest[0] in self.kept:
+            return Reply(409, {"message": f"Image {rest[0]} could not be deleted because it is in use"})
         if asked.method == "DELETE":
             del self.images[rest[0]]
             return Reply(204)

@@ -63,6 +63,8 @@ class OpenStack:
             return Reply(200, self.versions(asked.path.rstrip("/")))
         if asked.method == "GET":
             return self._shown(asked.path)
+        if asked.path.endswith("/preview"):
+            return Reply(200, {"resource_changes": {}})
         if asked.path.endswith("/stacks") or "/stacks/" in asked.path:
             self.stack = None if asked.method == "DELETE" else {**(self.stack or {}), "tags": [asked.document["tags"]]}
         return Reply(202, b"202 Accepted")

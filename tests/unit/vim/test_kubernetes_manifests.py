@@ -50,6 +50,8 @@ def test_numbers_are_read_as_kubernetes_does() -> None:
         ("apiVersion: v1\nkind: Pod\nmetadata:\n  generateName: a-\n", "cnf.yaml:4: Pod has a generateName"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {b: 1}}\n", "metadata.labels must be texts"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {slipway.io/vdu: b}}\n", "which Slipway sets"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, uid: b}\n", "metadata.uid is for the API server to set"),
+        (workload().replace("labels: {app: web}", "labels: {slipway.io/instance: b}"), "which Slipway sets"),
         ("apiVersion: v1\nkind: List\nitems: {}\n", "items of a List must be a list"),
     ],
 )  # fmt: skip

@@ -113,7 +113,7 @@ def test_what_machines_of_the_vnfd_would_lack_is_refused(
 
 
 def test_nothing_starts_before_it_is_asked_for(driver: SandboxDriver, tmp_path: Path) -> None:
-    assert len(driver.actions) == 8
+    assert len(driver.actions) == 9
     driver.close()
     assert list(tmp_path.iterdir()) == []
 

@@ -28,12 +28,13 @@ from slipway.cluster.cluster_api.steps import (
 )
 from slipway.cluster.spec import StepArguments
 from slipway.model.action import Action
-from slipway.model.errors import BadRequest
+from slipway.model.errors import BadRequest, OutgoingRequestError
 from slipway.model.hooks import Edges, HookPlan
 from slipway.model.operation import OperationType
 from slipway.model.plan import Effect, Plan, Step, Verb
 from slipway.model.requests import InstantiateRequest, ModifyRequest
 from slipway.model.situation import PlanningSituation, Situation
+from slipway.outgoing.guard import Guard
 
 SEND, REGISTER, UNREGISTER = "send credentials", "register as VIM", "unregister VIM"
 # After these the credentials may be others: they are looked at, and sent and registered again if they are.
@@ -45,12 +46,14 @@ class ClusterApiDriver:
     aliases = ("credentials-sender", "credentials_sender")
 
     def __init__(self, deps: WorkloadDependencies) -> None:
+        self._guard = deps.guard
         self.actions: tuple[Action[Any], ...] = WorkloadSteps(deps).actions
 
     def check(self, situation: Situation) -> None:
         if situation.operation is OperationType.TERMINATE:
             return  # a termination is never refused for its parameters
         asked, request = _parameters(situation), situation.request
+        _check_addresses(self._guard, asked)
         if not isinstance(request, InstantiateRequest):
             return
         first = situation.flavour.hooks.get(FIRST)
@@ -78,6 +81,19 @@ class ClusterApiDriver:
         if operation not in CHANGES_CREDENTIALS or "end" not in edges:
             return HookPlan()
         return HookPlan(end=Plan.together(_sending(situation), _registering(situation)))
+
+
+def _check_addresses(guard: Guard, asked: WorkloadClusterParameters) -> None:
+    """A receiver that nothing would ever be sent to is refused before a cluster is made for it."""
+    receiver = asked.credentials_receiver
+    if receiver is None:
+        return
+    addresses = {"url": receiver.url} | ({"oauth2.token_url": receiver.oauth2.token_url} if receiver.oauth2 else {})
+    for name, address in addresses.items():
+        try:
+            guard.check_form(address)
+        except OutgoingRequestError as error:
+            raise BadRequest(f"{PATH}.{RECEIVER}.{name}: {error.detail}") from None
 
 
 def _sending(situation: Situation) -> Plan:

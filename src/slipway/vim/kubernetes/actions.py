@@ -9,16 +9,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from slipway.kube.api import Api
-from slipway.kube.deletion import Doomed, delete, wait_gone
+from slipway.kube.deletion import Doomed, delete
 from slipway.kube.drain import gather_or_cancel
 from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object, ObjectRef, Propagation
 from slipway.kube.ownership import Owner
-from slipway.kube.readiness import Rule
-from slipway.kube.wait_ready import wait_ready
 from slipway.model.action import Action, StepContext, VimConnection
-from slipway.model.errors import StepError, VimError, VimFault
-from slipway.model.machine import FoundMachine, FoundObject, Outcome
+from slipway.model.errors import VimError
+from slipway.model.machine import FoundObject, Outcome
 from slipway.vim.kubernetes.account import account_of
 from slipway.vim.kubernetes.apply_object import apply_object
 from slipway.vim.kubernetes.arguments import (
@@ -36,12 +34,14 @@ from slipway.vim.kubernetes.arguments import (
     Sweep,
     WaitReady,
 )
+from slipway.vim.kubernetes.cluster_api import removal_rounds
 from slipway.vim.kubernetes.inventory import labelled, labelled_of
 from slipway.vim.kubernetes.object_plan import CONTENT, OBJECT, PREREQUISITE, VDU, FileObjects, ObjectPlan
 from slipway.vim.kubernetes.object_steps import READY_TIMEOUT, REMOVE_TIMEOUT
 from slipway.vim.kubernetes.session import Session, vim_errors
 from slipway.vim.kubernetes.used_by_others import refuse_if_used
-from slipway.vim.kubernetes.vnfcs import list_vnfcs, wait_for_vnfcs
+from slipway.vim.kubernetes.vnfcs import list_vnfcs, vnfc_ref
+from slipway.vim.kubernetes.waits import let_new_pods_leave_first, until_gone, until_ready, until_vnfcs
 from slipway.vim.kubernetes.waves import DEFINITION, Wave, wave_of
 from slipway.waiting import Backoff
 
@@ -49,8 +49,6 @@ CHECK_TIMEOUT = 120.0  # seconds
 APPLY_TIMEOUT = 600.0  # seconds: a webhook that is to be asked may only just be starting
 AWAY_TIMEOUT = 120.0  # for an API server that does not answer to come back
 ESTABLISHED_TIMEOUT = 120.0  # for definitions
-DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"  # the pods with the lowest leave first
-LOWEST_COST = "-2147483648"
 
 
 class ObjectActions:
@@ -66,7 +64,7 @@ class ObjectActions:
         )
 
     @asynccontextmanager
-    async def _session(self, ctx: StepContext) -> AsyncIterator[Session]:
+    async def session(self, ctx: StepContext) -> AsyncIterator[Session]:
         connection = await ctx.connection()
         with vim_errors():
             async with self._api(connection) as api:
@@ -75,82 +73,83 @@ class ObjectActions:
                 yield Session(api, Owner(ctx.instance_id, ctx.operation_id), namespace, ctx)
 
     async def _apply(self, args: Apply, ctx: StepContext) -> Outcome:
-        async with self._session(ctx) as session:
+        async with self.session(ctx) as session:
             known = {one.id for one in args.former}
             objects = await _applied(session, args.files, args.namespace, present=known, force=args.force)
             definitions = [one.ref for one in map(Placed.found, objects) if _group_kind(one) == DEFINITION]
-            await _until_ready(session, definitions, (), ESTABLISHED_TIMEOUT)
+            await until_ready(session, definitions, (), ESTABLISHED_TIMEOUT)
             return Outcome(objects=tuple(objects))
 
     async def _undo_apply(self, args: Apply, ctx: StepContext) -> Outcome:
         """What was made goes; what was changed becomes as it was, with the pods that it had if they are there."""
         former = {one.id for one in args.former}
         made = [Placed.planned(one) for one in args.objects if one.id not in former]
-        async with self._session(ctx) as session:
-            await _remove(session, await _placed(session, made, args.namespace), 0)
+        async with self.session(ctx) as session:
+            await remove_objects(session, await _placed(session, made, args.namespace), 0)
             vdus = [Placed.planned(one) for one in args.former if one.vdu]
-            await _let_new_pods_leave_first(session, vdus, args)
+            known = {id_ for ids in args.pods.values() for id_ in ids}
+            await let_new_pods_leave_first(session, await roots_of(session, vdus, args.namespace), known)
             changed = await _changed_since(session, args)
             objects = await _applied(session, changed, args.namespace, present=former, force=True)
             refs = [await session.ref(one, args.namespace) for file in changed for one in file.objects]
             refs += [await session.ref(one, args.namespace) for one in vdus]
-            found = await _until_ready(session, refs, await session.rules(args.rules), READY_TIMEOUT)
-            pods = await _vnfcs(session, found, vdus)
-            known = {id_ for vdu in vdus for id_ in args.pods.get(vdu.vdu or "", ())}
+            found = await until_ready(session, refs, await session.rules(args.rules), READY_TIMEOUT)
+            pods = await until_vnfcs(session, found, {one.vdu for one in vdus})
+            former_pods = {id_ for vdu in vdus for id_ in args.pods.get(vdu.vdu or "", ())}
             ids = (*(one.id for one in made), *(PREREQUISITE + one.id for one in made))
             return Outcome(
                 objects=tuple(objects),
                 machines=tuple(pods),
-                removed=(*ids, *sorted(known - {pod.id for pod in pods})),
+                removed=(*ids, *sorted(former_pods - {pod.id for pod in pods})),
             )
 
     async def _wait(self, args: WaitReady, ctx: StepContext) -> Outcome:
-        async with self._session(ctx) as session:
+        async with self.session(ctx) as session:
             refs = [await session.ref(one, args.namespace) for one in args.objects]
-            found = await _until_ready(session, refs, await session.rules(args.rules), READY_TIMEOUT)
-            pods = await _vnfcs(session, found, args.vdus)
+            found = await until_ready(session, refs, await session.rules(args.rules), READY_TIMEOUT)
+            pods = await until_vnfcs(session, found, {one.vdu for one in args.vdus})
             known = {id_ for ids in args.pods.values() for id_ in ids}
             return Outcome(machines=tuple(pods), removed=tuple(sorted(known - {pod.id for pod in pods})))
 
     async def _remove(self, args: Remove, ctx: StepContext) -> Outcome:
-        async with self._session(ctx) as session:
-            await _remove(session, args.objects, args.grace_seconds, pods=args.pods)
+        async with self.session(ctx) as session:
+            await remove_objects(session, args.objects, args.grace_seconds)
             return Outcome(removed=(*(one.id for one in args.objects), *args.pods))
 
     async def _undo_remove(self, args: Remove, ctx: StepContext) -> Outcome:
-        async with self._session(ctx) as session:
+        async with self.session(ctx) as session:
             objects = await _applied(session, args.before, args.namespace)
             plans = [one for file in args.before for one in file.objects]
             refs = [await session.ref(one, args.namespace) for one in plans]
-            found = await _until_ready(session, refs, (), READY_TIMEOUT)
-            pods = await _vnfcs(session, found, [Placed.planned(one) for one in plans if one.vdu])
+            found = await until_ready(session, refs, (), READY_TIMEOUT)
+            pods = await until_vnfcs(session, found, {one.vdu for one in plans if one.vdu})
             return Outcome(objects=tuple(objects), machines=tuple(pods))
 
     async def _delete_pods(self, args: DeletePods, ctx: StepContext) -> Outcome:
-        async with self._session(ctx) as session:
-            roots = await _roots(session, args.vdus, args.namespace)
+        async with self.session(ctx) as session:
+            roots = await roots_of(session, args.vdus, args.namespace)
             there = [one for one in await list_vnfcs(session.api, roots) if one.id in args.pods]
-            places = {root["metadata"]["annotations"][VDU]: root["metadata"]["namespace"] for root in roots}
-            doomed = [Doomed(ObjectRef("v1", "Pod", one.name, places[one.vdu]), one.id) for one in there]
+            by_vdu = {root["metadata"]["annotations"][VDU]: root for root in roots}
+            doomed = [Doomed(vnfc_ref(one, by_vdu[one.vdu]), one.id) for one in there]
             await gather_or_cancel(delete(session.api, one) for one in doomed)
-            await _until_gone(session, doomed, READY_TIMEOUT)
+            await until_gone(session, doomed, READY_TIMEOUT)
             objects = await _applied(session, args.again, args.namespace)
             refs = [await session.ref(one, args.namespace) for one in args.vdus]
-            found = await _until_ready(session, refs, await session.rules(args.rules), READY_TIMEOUT)
-            pods = await _vnfcs(session, found, args.vdus, gone=args.pods)
+            found = await until_ready(session, refs, await session.rules(args.rules), READY_TIMEOUT)
+            pods = await until_vnfcs(session, found, {one.vdu for one in args.vdus}, gone=args.pods)
             return Outcome(objects=tuple(objects), machines=tuple(pods), removed=args.pods)
 
     async def _check_unused(self, args: CheckUnused, ctx: StepContext) -> Outcome:
-        async with self._session(ctx) as session:
+        async with self.session(ctx) as session:
             await refuse_if_used(session, args.objects)
             return Outcome()
 
     async def _sweep(self, args: Sweep, ctx: StepContext) -> Outcome:
-        async with self._session(ctx) as session:
-            left = await _everything_labelled(session, args.namespaces)
-            doomed = [Doomed(_ref(one), one["metadata"]["uid"]) for one in left]
-            await gather_or_cancel(delete(session.api, one, propagation=_propagation(one.ref)) for one in doomed)
-            await _until_gone(session, doomed, REMOVE_TIMEOUT)
+        async with self.session(ctx) as session:
+            for left in removal_rounds(await _everything_labelled(session, args.namespaces)):
+                doomed = [Doomed(_ref(one), one["metadata"]["uid"]) for one in left]
+                await gather_or_cancel(delete(session.api, one, propagation=_propagation(one.ref)) for one in doomed)
+                await until_gone(session, doomed, REMOVE_TIMEOUT)
             return Outcome()
 
 
@@ -191,11 +190,16 @@ async def _applied(
     return await gather_or_cancel(one(plan, manifest.content) for plan, manifest in manifests)
 
 
-async def _remove(session: Session, objects: Sequence[Placed], grace: int | None, *, pods: Sequence[str] = ()) -> None:
+async def remove_objects(session: Session, objects: Sequence[Placed], grace: int | None) -> None:
     """Those that are the instance's, and are then waited for."""
     kinds = {(one.api_version, one.kind, one.namespace) for one in objects}
     names = {one.ref for one in objects}
     ours = [one for one in await labelled(session.api, session.owner.instance_id, kinds) if _ref(one) in names]
+    for some in removal_rounds(ours):
+        await _remove_together(session, some, grace)
+
+
+async def _remove_together(session: Session, ours: Sequence[Object], grace: int | None) -> None:
     roots = [one for one in ours if VDU in (one["metadata"].get("annotations") or {})]
     vnfcs = [one for one in await list_vnfcs(session.api, roots) if one.type == "Pod"] if grace is not None else []
     doomed = [Doomed(_ref(one), one["metadata"]["uid"]) for one in ours]
@@ -208,7 +212,7 @@ async def _remove(session: Session, objects: Sequence[Placed], grace: int | None
         delete(session.api, Doomed(ObjectRef("v1", "Pod", one.name, places[one.vdu]), one.id), grace=grace)
         for one in vnfcs
     )
-    await _until_gone(session, doomed, REMOVE_TIMEOUT)
+    await until_gone(session, doomed, REMOVE_TIMEOUT)
 
 
 async def _everything_labelled(session: Session, namespaces: Sequence[str]) -> list[Object]:
@@ -247,26 +251,7 @@ async def _changed_since(session: Session, args: Apply) -> tuple[FileObjects, ..
     )
 
 
-async def _let_new_pods_leave_first(session: Session, vdus: Sequence[Placed], args: Apply) -> None:
-    """When a scale-out is taken back, the pods that it brought leave, and not whichever the controller likes."""
-    roots = await _roots(session, vdus, args.namespace)
-    known = {id_ for ids in args.pods.values() for id_ in ids}
-    places = {root["metadata"]["annotations"][VDU]: root["metadata"]["namespace"] for root in roots}
-    new = [one for one in await list_vnfcs(session.api, roots) if one.id not in known and one.type == "Pod"]
-    pods = await session.api.discovery.resource("v1", "Pod")
-    patch = {"metadata": {"annotations": {DELETION_COST: LOWEST_COST}}}
-
-    async def mark(pod: FoundMachine) -> None:
-        try:
-            await session.api.patch(pods.path(places[pod.vdu], pod.name), patch)
-        except KubeError as error:
-            if error.status != 404:  # it is gone already
-                raise
-
-    await gather_or_cancel(mark(pod) for pod in new)
-
-
-async def _roots(session: Session, vdus: Sequence[Placed], override: str | None) -> list[Object]:
+async def roots_of(session: Session, vdus: Sequence[Placed], override: str | None) -> list[Object]:
     """The objects that the VDUs are, as far as they are there and the instance's."""
     placed = await _placed(session, vdus, override)
     kinds = {(one.api_version, one.kind, one.namespace) for one in placed}
@@ -276,7 +261,7 @@ async def _roots(session: Session, vdus: Sequence[Placed], override: str | None)
 
 
 async def _placed(session: Session, objects: Sequence[Placed], override: str | None) -> list[Placed]:
-    """With their namespaces; without those whose kind nobody serves (any more)."""
+    """With their namespaces; without those that can't be there: of a kind that nobody serves, or in no place of it."""
     placed = []
     for one in objects:
         try:
@@ -285,47 +270,10 @@ async def _placed(session: Session, objects: Sequence[Placed], override: str | N
             if error.status != 404:
                 raise
             continue
+        except VimError:  # it has a namespace, and its kind has none
+            continue
         placed.append(replace(one, namespace=ref.namespace))
     return placed
-
-
-async def _until_ready(
-    session: Session, refs: Sequence[ObjectRef], rules: Sequence[Rule], limit: float
-) -> dict[ObjectRef, Object]:
-    try:
-        return await wait_ready(session.api, refs, rules, limit, session.ctx.progress)
-    except KubeError:
-        raise
-    except StepError as error:  # the time is over: another attempt would take as long again
-        raise VimError(error.detail, VimFault.PERMANENT) from None
-
-
-async def _until_gone(session: Session, doomed: Sequence[Doomed], limit: float) -> None:
-    try:
-        await wait_gone(session.api, doomed, limit, session.ctx.progress)
-    except KubeError:
-        raise
-    except StepError as error:
-        raise VimError(
-            error.detail, VimFault.PERMANENT, cure="see why the finalizers that are named don't end, then retry."
-        ) from None
-
-
-async def _vnfcs(
-    session: Session, found: dict[ObjectRef, Object], vdus: Sequence[Placed], gone: Sequence[str] = ()
-) -> list[FoundMachine]:
-    names = {one.vdu for one in vdus}
-    roots = [
-        {**one, "apiVersion": ref.api_version, "kind": ref.kind}
-        for ref, one in found.items()
-        if (one["metadata"].get("annotations") or {}).get(VDU) in names
-    ]
-    try:
-        return await wait_for_vnfcs(session.api, roots, READY_TIMEOUT, gone=gone, report=session.ctx.progress)
-    except KubeError:
-        raise
-    except StepError as error:
-        raise VimError(error.detail, VimFault.PERMANENT) from None
 
 
 def _propagation(ref: ObjectRef) -> Propagation:

@@ -15,13 +15,16 @@ from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import FoundObject
 from slipway.vim.kubernetes.cnf_parameters import FORCE
 from slipway.vim.kubernetes.drift import own_fields
-from slipway.vim.kubernetes.object_plan import PREREQUISITE, ObjectPlan, rendered
+from slipway.vim.kubernetes.object_plan import CONFIGURATION, PREREQUISITE, ObjectPlan, rendered
+from slipway.vim.kubernetes.pod_references import at, pod_path
+from slipway.vim.kubernetes.scale_path import find_scale_path
 from slipway.vim.kubernetes.session import Session
 from slipway.vim.kubernetes.waves import DEFINITION
 from slipway.waiting import Backoff
 
 # What API servers say of fields that can't be changed.
 IMMUTABLE = ("immutable", "are forbidden", "may not change fields", "cannot change roleRef", "may not be changed")
+NOT_ROLLED = frozenset({"Pod", "ReplicaSet"})  # nobody starts their pods anew when these have changed
 HOLDING_DATA = frozenset({"PersistentVolumeClaim", "PersistentVolume"})
 DEFINED_TIMEOUT = 5.0  # seconds for a kind that was defined to be served
 REPLACED_TIMEOUT = 300.0  # seconds for an object to be gone before it is made anew
@@ -60,12 +63,16 @@ async def _apply_once(
     session: Session, plan: ObjectPlan, content: Object, override: str | None, *, present: bool, force: bool
 ) -> FoundObject:
     ref = await session.ref(plan, override)
+    plan = await _with_replicas_path(session, plan)
     body = rendered(content, plan, session.owner.instance_id)
     body["metadata"] = {key: value for key, value in body["metadata"].items() if key != "namespace"}
     if ref.namespace:
         body["metadata"]["namespace"] = ref.namespace
     if (ref.api_version.rpartition("/")[0], ref.kind) == DEFINITION and await _is_served_already(session, ref, content):
         return _found(plan, ref, PREREQUISITE + plan.id)
+    if present and plan.kind in NOT_ROLLED and await _has_other_configuration(session, ref, plan):
+        await _remove(session, plan, ref, "has pods of a former template or configuration")
+        present = False
     try:
         expect: Literal["absent", "present"] = "present" if present else "absent"
         applied = await apply(session.api, body, session.owner, expect=expect, force=force)
@@ -85,11 +92,35 @@ async def _apply_once(
                 VimFault.PERMANENT,
                 cure="give the object another name in the new package: one made anew would be without its data.",
             ) from None
-        session.ctx.progress(f"{plan} can't be changed, and is made anew")
-        await delete(session.api, Doomed(ref), propagation="Foreground")
-        await wait_gone(session.api, [Doomed(ref)], REPLACED_TIMEOUT, session.ctx.progress)
+        await _remove(session, plan, ref, "can't be changed")
         applied = await apply(session.api, body, session.owner)
     return replace(_found(plan, ref, plan.id), fields=own_fields(applied.object))
+
+
+async def _with_replicas_path(session: Session, plan: ObjectPlan) -> ObjectPlan:
+    """A plan that does not say where the number is, follows what the cluster says of the kind."""
+    if plan.replicas is None or plan.replicas_path is not None:
+        return plan
+    path = await find_scale_path(session, plan)
+    return replace(plan, replicas_path=path, replicas=plan.replicas if path else None)
+
+
+async def _has_other_configuration(session: Session, ref: ObjectRef, plan: ObjectPlan) -> bool:
+    resource = await session.api.discovery.resource(ref.api_version, ref.kind)
+    try:
+        there = await session.api.get(resource.path(ref.namespace, ref.name))
+    except KubeError as error:
+        if error.status == 404:
+            return False
+        raise
+    notes = at(there, *pod_path(plan.kind)[:-1], "metadata", "annotations")
+    return owner_of(there) == session.owner.instance_id and notes.get(CONFIGURATION) != plan.configuration
+
+
+async def _remove(session: Session, plan: ObjectPlan, ref: ObjectRef, why: str) -> None:
+    session.ctx.progress(f"{plan} {why}, and is made anew")
+    await delete(session.api, Doomed(ref), propagation="Foreground")
+    await wait_gone(session.api, [Doomed(ref)], REPLACED_TIMEOUT, session.ctx.progress)
 
 
 async def _is_served_already(session: Session, ref: ObjectRef, content: Object) -> bool:

@@ -39,7 +39,12 @@ class Placed(PlanStruct, frozen=True, kw_only=True):
     @staticmethod
     def found(one: FoundObject) -> Placed:
         return Placed(
-            id=one.id, api_version=one.api_version or "v1", kind=one.kind, name=one.name, namespace=one.namespace
+            id=one.id,
+            api_version=one.api_version or "v1",
+            kind=one.kind,
+            name=one.name,
+            namespace=one.namespace,
+            vdu=one.vdu,
         )
 
     @property

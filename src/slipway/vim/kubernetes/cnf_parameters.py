@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from slipway.model.errors import BadRequest, Unprocessable
 from slipway.model.package import is_url
-from slipway.model.target import Change, VnfTarget
+from slipway.model.target import CONFIGURATION_PATHS, Change, VnfTarget
 
 FILES, NAMESPACE, MAPPING = "lcm-kubernetes-def-files", "namespace", "vdu_mapping"
 OF_A_CNF = (FILES, NAMESPACE, MAPPING)
@@ -46,7 +46,7 @@ class CnfParameters:
 def cnf_parameters(target: VnfTarget) -> CnfParameters:
     """BadRequest or Unprocessable names the parameter and the cure."""
     given = target.parameters
-    return CnfParameters(_files(target), _namespace(given.get(NAMESPACE)), _mapping(target, given.get(MAPPING)))
+    return CnfParameters(_files(target), namespace_of(given.get(NAMESPACE)), _mapping(target, given.get(MAPPING)))
 
 
 def refuse_parameters(change: Change) -> None:
@@ -54,6 +54,11 @@ def refuse_parameters(change: Change) -> None:
     if change.after is None:
         return
     after = cnf_parameters(change.after)
+    if unknown := sorted(configuration_paths(change) - set(after.files)):
+        raise Unprocessable(
+            f"metadata.{CONFIGURATION_PATHS}: {unknown[0]!r} is none of the VNF's manifests; they are: "
+            f"{', '.join(after.files)}."
+        )
     if not isinstance(change.additional_params.get(FORCE, False), bool):
         raise BadRequest(f"additionalParams.{FORCE}: it must be true or false.")
     if change.before is not None:
@@ -91,13 +96,22 @@ def _files(target: VnfTarget) -> tuple[str, ...]:
                 f"additionalParams.{FILES}[{at}]: {path[:200]!r} is a URL, and what is behind it may be another thing "
                 "at each retry and rollback; put the file into the package."
             )
-    paths = [posixpath.normpath(path).lstrip("/") for path in given]
+    paths = _normal(given)
     if twice := next((path for path in paths if paths.count(path) > 1), None):
         raise BadRequest(f"additionalParams.{FILES}: {twice!r} is there twice; name it once.")
-    return tuple(paths)
+    return paths
 
 
-def _namespace(given: Any) -> str | None:
+def _normal(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(posixpath.normpath(path).lstrip("/") for path in paths)
+
+
+def configuration_paths(change: Change) -> frozenset[str]:
+    """Manifests whose ConfigMaps and Secrets alone are to follow the package."""
+    return frozenset(_normal(change.configuration_files))
+
+
+def namespace_of(given: Any) -> str | None:
     if given is None:
         return None
     if not isinstance(given, str) or not _LABEL.fullmatch(given):

@@ -10,6 +10,8 @@ from slipway.kube.api import FIELD_MANAGER
 from slipway.kube.errors import short
 from slipway.kube.interface import Object, ObjectApi
 from slipway.model.machine import Found, FoundObject
+from slipway.vim.kubernetes.helm.releases import HELM, helm_fields, is_of_release, release_drift
+from slipway.vim.kubernetes.helm.releases import KIND as RELEASE
 from slipway.vim.kubernetes.inventory import labelled
 from slipway.vim.kubernetes.object_plan import OBJECT, PREREQUISITE, VDU
 from slipway.vim.kubernetes.vnfcs import list_vnfcs
@@ -18,10 +20,11 @@ MOST_NAMED = 5  # managers
 
 
 async def drift(api: ObjectApi, instance_id: str, inventory: Found) -> tuple[str, ...]:
-    recorded = [one for one in inventory.objects if not one.id.startswith(PREREQUISITE)]
+    recorded = [one for one in inventory.objects if not one.id.startswith(PREREQUISITE) and one.kind != RELEASE]
     ours = await labelled(api, instance_id, {(one.api_version or "v1", one.kind, one.namespace) for one in recorded})
     there = {(one["metadata"].get("annotations") or {}).get(OBJECT): one for one in ours}
-    found = [told for one in recorded if (told := _changed(one, there.get(one.id)))]
+    found = [*await release_drift(api, instance_id, inventory)]
+    found += [told for one in recorded if (told := _changed(one, there.get(one.id)))]
     roots = [one for one in ours if VDU in (one["metadata"].get("annotations") or {})]
     pods = await list_vnfcs(api, roots)
     found += [f"{pod.type} {pod.name} of VDU {pod.vdu} is not ready." for pod in pods if not pod.ready]
@@ -42,10 +45,12 @@ def _changed(recorded: FoundObject, there: Object | None) -> str | None:
         return f"{recorded.kind} {name} is gone."
     if "deletionTimestamp" in there["metadata"]:
         return f"{recorded.kind} {name} is being deleted."
-    if recorded.fields is None or own_fields(there) == recorded.fields:
+    set_by_us = helm_fields(there) if is_of_release(recorded) else own_fields(there)
+    if recorded.fields is None or set_by_us == recorded.fields:
         return None
     entries = there["metadata"].get("managedFields") or ()
-    others = [entry for entry in entries if entry.get("manager") != FIELD_MANAGER and not entry.get("subresource")]
+    ours = {FIELD_MANAGER, HELM} if is_of_release(recorded) else {FIELD_MANAGER}
+    others = [entry for entry in entries if entry.get("manager") not in ours and not entry.get("subresource")]
     latest = sorted(others, key=lambda entry: str(entry.get("time")), reverse=True)
     managers = list(dict.fromkeys(str(entry.get("manager")) for entry in latest))[:MOST_NAMED]
     by = f" by {short(', '.join(managers))}" if managers else ""

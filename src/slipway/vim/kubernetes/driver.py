@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slipway.kube.credentials import Credentials
 from slipway.kube.errors import KubeError, short
 from slipway.model.action import Action, VimConnection
-from slipway.model.errors import VimError, VimFault
+from slipway.model.errors import Unprocessable, VimError, VimFault
 from slipway.model.machine import Found
 from slipway.model.plan import Plan
 from slipway.model.target import Change, VimResource, VnfTarget
@@ -18,10 +21,21 @@ from slipway.vim.kubernetes.account import account_of
 from slipway.vim.kubernetes.actions import ObjectActions
 from slipway.vim.kubernetes.cnf_parameters import cnf_parameters, refuse_parameters
 from slipway.vim.kubernetes.drift import drift
+from slipway.vim.kubernetes.helm.actions import ReleaseActions
+from slipway.vim.kubernetes.helm.chart import chart_globs
+from slipway.vim.kubernetes.helm.parameters import helm_parameters, refuse_charts, refuse_leaving_charts, uses_helm
+from slipway.vim.kubernetes.helm.process import HelmProgram
+from slipway.vim.kubernetes.helm.release_steps import is_made_of_releases, release_steps
+from slipway.vim.kubernetes.helm.repository import refuse_repositories
 from slipway.vim.kubernetes.inventory import find
 from slipway.vim.kubernetes.object_steps import steps_of
 from slipway.vim.kubernetes.oidc import IdTokens
-from slipway.vim.kubernetes.refusals import refuse_connectivity, refuse_dependencies, refuse_machines
+from slipway.vim.kubernetes.refusals import (
+    refuse_connectivity,
+    refuse_dependencies,
+    refuse_last_of_a_control_plane,
+    refuse_machines,
+)
 from slipway.vim.kubernetes.session import fault_of, vim_errors
 
 if TYPE_CHECKING:
@@ -36,10 +50,15 @@ UNKNOWN_VERSION = "of no known version"
 class KubernetesVimDriver:
     vim_type = KUBERNETES
 
-    def __init__(self, tokens: IdTokens | None = None, guard: Guard | None = None) -> None:
+    def __init__(self, tokens: IdTokens | None = None, guard: Guard | None = None, helm: Path | None = None) -> None:
+        """`helm`: the program for charts; else the one in PATH."""
         self._tokens = tokens or IdTokens(guard)
         self._guard = guard
-        self._actions = ObjectActions(self.api).all
+        self._chart_guard = guard or Guard(loopback=True)
+        self._helm = HelmProgram(helm)
+        objects = ObjectActions(self.api)
+        releases = ReleaseActions(objects.session, self.credentials, self._helm, self._chart_guard)
+        self._actions = (*objects.all, *releases.all)
 
     @property
     def actions(self) -> tuple[Action[Any], ...]:
@@ -81,6 +100,14 @@ class KubernetesVimDriver:
 
         return Api(account.credentials, guard=self._guard, token=token)
 
+    async def credentials(self, connection: VimConnection) -> Credentials:
+        """For a program that is no part of Slipway: with the token of the moment."""
+        account = account_of(connection)
+        if account.oidc is None:
+            return account.credentials
+        token = await self._tokens.get(account.oidc, trust.context(connection.interface_info))
+        return replace(account.credentials, token=token)
+
     async def find(self, connection: VimConnection, instance_id: str, inventory: Found) -> Found:
         if not inventory.objects:
             return Found()
@@ -94,14 +121,29 @@ class KubernetesVimDriver:
                 return await drift(api, instance_id, inventory)
 
     def refuse(self, change: Change) -> None:
+        if change.retains_data:
+            raise Unprocessable(
+                "additionalParams.retain_data: a CNF's claims go with it, and what becomes of their volumes is said by "
+                "persistentVolumeReclaimPolicy; leave it out."
+            )
         if change.after is None:
             return
         refuse_machines(change.after)
         refuse_dependencies(change.after)
-        refuse_parameters(change)
+        if uses_helm(change.after):
+            refuse_charts(change)
+            refuse_repositories(helm_parameters(change.after), self._chart_guard)
+            self._helm.refuse_if_missing()
+        else:
+            refuse_leaving_charts(change)
+            refuse_parameters(change)
         refuse_connectivity(change)
+        refuse_last_of_a_control_plane(change)
 
     def package_files(self, target: VnfTarget) -> tuple[str, ...]:
+        if uses_helm(target):
+            paths = [chart.path for chart in helm_parameters(target).charts if chart.path]
+            return tuple(glob for path in paths for glob in chart_globs(path))
         return cnf_parameters(target).files
 
     def resources(self, change: Change) -> tuple[VimResource, ...]:
@@ -109,7 +151,7 @@ class KubernetesVimDriver:
         return ()
 
     def steps(self, change: Change, found: Found) -> Plan:
-        return steps_of(change, found)
+        return release_steps(change, found) if is_made_of_releases(change, found) else steps_of(change, found)
 
 
 async def _version(api: Api) -> str:

@@ -10,6 +10,8 @@ from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object, ObjectApi, Objects
 from slipway.kube.ownership import INSTANCE
 from slipway.model.machine import Found, FoundObject
+from slipway.vim.kubernetes.helm.releases import KIND as RELEASE
+from slipway.vim.kubernetes.helm.releases import find_releases
 from slipway.vim.kubernetes.object_plan import CONTENT, OBJECT, PREREQUISITE, VDU
 from slipway.vim.kubernetes.vnfcs import list_vnfcs
 
@@ -18,12 +20,16 @@ Kind = tuple[str, str, str | None]  # apiVersion, kind, namespace
 
 async def find(api: ObjectApi, instance_id: str, inventory: Found) -> Found:
     """Of the kinds and in the namespaces that the record has: whatever has the label is the instance's."""
-    kinds = {(one.api_version or "v1", one.kind, one.namespace) for one in inventory.objects}
+    kinds = {(one.api_version or "v1", one.kind, one.namespace) for one in inventory.objects if one.kind != RELEASE}
     ours = await labelled(api, instance_id, kinds)
     roots = [one for one in ours if VDU in _annotations(one)]
     there = [one for one in inventory.objects if one.id.startswith(PREREQUISITE)]
     return Found(
-        objects=(*(found_object(one) for one in ours if OBJECT in _annotations(one)), *there),
+        objects=(
+            *(found_object(one) for one in ours if OBJECT in _annotations(one)),
+            *there,
+            *await find_releases(api, instance_id, inventory),
+        ),
         machines=tuple(await list_vnfcs(api, roots)),
     )
 
@@ -64,6 +70,7 @@ def found_object(one: Object) -> FoundObject:
         namespace=metadata.get("namespace"),
         api_version=one["apiVersion"],
         digest=notes.get(CONTENT),
+        vdu=notes.get(VDU),
     )
 
 

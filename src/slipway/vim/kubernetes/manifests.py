@@ -23,6 +23,7 @@ MOST_VALUES = 600_000  # of one file, aliases spelled out
 MOST_OBJECTS = 2_000  # of one VNF
 LONGEST_NAME = 253
 OURS = "slipway.io/"  # labels and annotations that say whose an object is
+OF_THE_SERVER = ("uid", "resourceVersion", "managedFields")  # in what was read from a cluster
 RULES = ("slipway.io/v1", "ReadinessRules")
 
 
@@ -55,6 +56,11 @@ class Manifest:
     @property
     def group(self) -> str:
         return self.api_version.rpartition("/")[0]
+
+    @property
+    def key(self) -> tuple[str, str | None, str]:
+        """What pods refer to a ConfigMap or Secret by, their namespace included."""
+        return self.kind, self.namespace, self.name
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
@@ -128,8 +134,17 @@ def _manifest(document: YamlMap, path: str, at: int) -> Manifest:
         )
     if metadata.get("namespace") is not None and not _is_name(metadata.get("namespace")):
         raise _error(metadata, path, f"{_called(document)}: metadata.namespace is no text", "correct it", "namespace")
+    if given := [key for key in OF_THE_SERVER if key in metadata]:
+        raise _error(
+            metadata,
+            path,
+            f"{_called(document)}: metadata.{given[0]} is for the API server to set, and of another object",
+            "leave it out",
+            given[0],
+        )
     for part in ("labels", "annotations"):
         _check_texts(document, metadata, part, path)
+    _check_marks(document, document, path)
     return Manifest(path, at, document.line, plain(document))
 
 
@@ -145,9 +160,22 @@ def _check_texts(document: YamlMap, metadata: YamlMap, part: str, path: str) -> 
             'write numbers and true in quotes: "1"',
             part,
         )
-    if taken := [key for key in given if key.startswith(OURS)]:
-        raise _error(given, path, f"{_called(document)} has the {part[:-1]} {taken[0]}, which Slipway sets",
-                     "leave it out", taken[0])  # fmt: skip
+
+
+def _check_marks(document: YamlMap, value: Any, path: str) -> None:
+    """Also those of templates: pods with the label of another VNF would be taken for its own."""
+    if isinstance(value, YamlSeq):
+        for one in value:
+            _check_marks(document, one, path)
+    if not isinstance(value, YamlMap):
+        return
+    for key, one in value.items():
+        if key in ("labels", "annotations") and isinstance(one, YamlMap):
+            if taken := [name for name in one if str(name).startswith(OURS)]:
+                raise _error(one, path, f"{_called(document)} has the {str(key)[:-1]} {taken[0]}, which Slipway sets",
+                             "leave it out", taken[0])  # fmt: skip
+        else:
+            _check_marks(document, one, path)
 
 
 def _called(document: YamlMap) -> str:

@@ -12,7 +12,7 @@ import msgspec
 
 from slipway.kube.interface import Object
 from slipway.kube.ownership import INSTANCE, manifest_digest
-from slipway.vim.kubernetes.cnf_parameters import REPLICAS_PATH
+from slipway.vim.kubernetes.pod_references import at, mappings, pod_path, with_references
 
 # Annotations of what Slipway applies.
 OBJECT = "slipway.io/object"  # the id that the record has for it
@@ -28,7 +28,11 @@ class PlanStruct(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class ObjectPlan(PlanStruct, frozen=True, kw_only=True):
-    """`at`: its number in the file. `namespace`: what its manifest says, unless a parameter says it for all."""
+    """`at`: its number in the file. `namespace`: what its manifest says, unless a parameter says it for all.
+
+    `name` may be another than its manifest's, and `renamed` says what of others it must follow: "ConfigMap/web" is now.
+    `replicas_path` None: where the kind's `/scale` has the number; `scales`: it must have one.
+    """
 
     at: int
     id: str
@@ -39,8 +43,10 @@ class ObjectPlan(PlanStruct, frozen=True, kw_only=True):
     digest: str = ""
     vdu: str | None = None
     replicas: int | None = None
-    replicas_path: str = REPLICAS_PATH
+    replicas_path: str | None = None
+    scales: bool = False
     configuration: str | None = None
+    renamed: dict[str, str] = msgspec.field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
@@ -62,60 +68,44 @@ def object_id(api_version: str, kind: str, name: str, namespace: str | None) -> 
 
 
 def content_digest(manifest: Object, plan: ObjectPlan) -> str:
-    """Of what will be applied. The namespace is where, not what: a VIM may say it."""
+    """Of what will be applied. Namespace and name are where, not what: a VIM may say the one, Slipway the other."""
     changed = _changed(manifest, plan)
     metadata = {key: value for key, value in changed["metadata"].items() if key != "namespace"}
-    return manifest_digest({**changed, "metadata": metadata, "vdu": plan.vdu})
+    unplaced = {"replicas": plan.replicas} if plan.replicas is not None and plan.replicas_path is None else {}
+    return manifest_digest({**changed, "metadata": metadata, "vdu": plan.vdu, **unplaced})
 
 
 def rendered(manifest: Object, plan: ObjectPlan, instance_id: str) -> Object:
     """What is applied."""
     changed = _with_claims(_changed(manifest, plan), instance_id)
     notes = {OBJECT: plan.id, CONTENT: plan.digest} | ({VDU: plan.vdu} if plan.vdu else {})
-    return _merged(changed, {"metadata": {"annotations": notes}})
-
-
-def referenced(manifest: Object) -> set[tuple[str, str]]:
-    """Kind and name of the ConfigMaps and Secrets that its pods use."""
-    pod = _at(manifest, "spec", "template", "spec")
-    found = set[tuple[str, str]]()
-    for volume in _maps(pod.get("volumes")):
-        for source in (volume, *_maps(_at(volume, "projected").get("sources"))):
-            found.add(("ConfigMap", _text(_at(source, "configMap").get("name"))))
-            secret = _at(source, "secret")
-            found.add(("Secret", _text(secret.get("secretName") or secret.get("name"))))
-    for container in (*_maps(pod.get("containers")), *_maps(pod.get("initContainers"))):
-        for source in (
-            *_maps(container.get("envFrom")),
-            *(_at(one, "valueFrom") for one in _maps(container.get("env"))),
-        ):
-            for kind, keys in (
-                ("ConfigMap", ("configMapRef", "configMapKeyRef")),
-                ("Secret", ("secretRef", "secretKeyRef")),
-            ):
-                found.update((kind, _text(_at(source, key).get("name"))) for key in keys)
-    return {(kind, name) for kind, name in found if name}
+    return _merged(changed, {"metadata": {"name": plan.name, "annotations": notes}})
 
 
 def _changed(manifest: Object, plan: ObjectPlan) -> Object:
-    if plan.replicas is not None:
-        patch: Any = plan.replicas
-        for part in reversed(plan.replicas_path.split(".")):
-            patch = {part: patch}
-        manifest = _merged(manifest, patch)
+    if plan.replicas is not None and plan.replicas_path is not None:
+        manifest = _merged(manifest, _nested(plan.replicas_path.split("."), plan.replicas))
+    if plan.renamed:
+        manifest = with_references(manifest, plan.renamed)
     if plan.configuration is not None:
         notes = {"metadata": {"annotations": {CONFIGURATION: plan.configuration}}}
-        manifest = _merged(manifest, {"spec": {"template": notes}})
+        manifest = _merged(manifest, _nested(pod_path(plan.kind)[:-1], notes))
     return manifest
+
+
+def _nested(path: Sequence[str], value: Any) -> Any:
+    for part in reversed(path):
+        value = {part: value}
+    return value
 
 
 def _with_claims(manifest: Object, instance_id: str) -> Object:
     """What a StatefulSet makes of its claim templates outlives it: the label tells whose it is."""
-    templates = _at(manifest, "spec").get("volumeClaimTemplates")
+    templates = at(manifest, "spec").get("volumeClaimTemplates")
     if not isinstance(templates, list):
         return manifest
     label = {"metadata": {"labels": {INSTANCE: instance_id}}}
-    return _merged(manifest, {"spec": {"volumeClaimTemplates": [_merged(one, label) for one in _maps(templates)]}})
+    return _merged(manifest, {"spec": {"volumeClaimTemplates": [_merged(one, label) for one in mappings(templates)]}})
 
 
 def _merged(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -125,17 +115,3 @@ def _merged(document: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, 
         there = changed.get(key)
         changed[key] = _merged(there if isinstance(there, dict) else {}, value) if isinstance(value, dict) else value
     return changed
-
-
-def _at(value: Any, *keys: str) -> dict[str, Any]:
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
-def _maps(value: Any) -> Sequence[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

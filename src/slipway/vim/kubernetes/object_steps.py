@@ -28,7 +28,9 @@ from slipway.vim.kubernetes.arguments import (
     WaitReady,
     as_args,
 )
-from slipway.vim.kubernetes.cnf_parameters import FORCE, cnf_parameters
+from slipway.vim.kubernetes.cluster_api import MACHINE
+from slipway.vim.kubernetes.cnf_parameters import FORCE, cnf_parameters, configuration_paths
+from slipway.vim.kubernetes.configuration import configuration_and_users, has_same_key
 from slipway.vim.kubernetes.manifests import rules_of
 from slipway.vim.kubernetes.object_plan import PREREQUISITE, FileObjects, PlanStruct
 from slipway.vim.kubernetes.wanted import WantedObject, in_files, wanted_objects
@@ -53,14 +55,18 @@ def steps_of(change: Change, found: Found) -> Plan:
 
 
 def _towards(change: Change, after: VnfTarget, found: Found, known: KnownPods) -> Plan:
-    wanted, was = wanted_objects(after), {one.id: one for one in wanted_objects(change.before)}
     there = {one.id.removeprefix(PREREQUISITE): one for one in found.objects}
+    digests = {id_: one.digest for id_, one in there.items()}
+    wanted, was = wanted_objects(after, digests), {one.id: one for one in wanted_objects(change.before, digests)}
     stale = [one for one in wanted if one.id not in there or there[one.id].digest != one.plan.digest]
     surplus = [one for id_, one in there.items() if id_ not in {one.id for one in wanted} and one.id == id_]
+    if change.configuration_files:
+        stale = configuration_and_users(wanted, stale, configuration_paths(change))
+        surplus = [one for one in surplus if one.id in was and has_same_key(was[one.id], stale)]
     applied = Plan.chain(*(Plan.of(step) for step in _applies(change, after, stale, was, there, known)))
     healed = _delete_pods(change, after, found, wanted)
     waited = Plan()
-    if stale or healed.steps or _has_other_pods(change, found):
+    if stale or healed.steps or has_other_pods(change, found):
         waited = Plan.of(_wait(after, stale, wanted, known))
     removed = Plan.chain(*(Plan.of(step) for step in _removes(change, surplus, was)))
     return Plan.chain(applied, healed, waited, removed)
@@ -119,7 +125,8 @@ def _delete_pods(change: Change, after: VnfTarget, found: Found, wanted: Sequenc
         namespace=cnf_parameters(after).namespace,
     )
     effects = [Effect(Verb.REMOVE, one.type or BARE_POD, one.name) for one in chosen]
-    return Plan.of(_step("delete pods", DELETE_PODS, args, effects, irreversible=True, timeout=READY_TIMEOUT + 60))
+    name = "delete machines" if all(one.type == MACHINE for one in chosen) else "delete pods"
+    return Plan.of(_step(name, DELETE_PODS, args, effects, irreversible=True, timeout=READY_TIMEOUT + 60))
 
 
 def _removal(change: Change, found: Found) -> Plan:
@@ -128,14 +135,14 @@ def _removal(change: Change, found: Found) -> Plan:
     if not ours and not found.machines and not change.inventory.objects and change.before is None:
         return Plan()
     pods = tuple(sorted({*(one.id for one in found.machines), *(one.id for one in change.inventory.machines)}))
-    steps = [*_checks(ours), *_removes(change, ours, {}, pods, for_good=True)]
+    steps = [*unused_checks(ours), *_removes(change, ours, {}, pods, for_good=True)]
     places = sorted({one.namespace for one in (*change.inventory.objects, *found.objects) if one.namespace})
     rest = Sweep(namespaces=tuple(places))
     sweep = _step("remove what else is left", SWEEP, rest, (), irreversible=True, timeout=REMOVE_TIMEOUT)
     return Plan.chain(*(Plan.of(step) for step in (*steps, sweep)))
 
 
-def _checks(objects: Sequence[FoundObject]) -> Iterable[Step]:
+def unused_checks(objects: Sequence[FoundObject]) -> Iterable[Step]:
     """Before anything is removed: without its controllers nobody could end what others have of a kind."""
     shared = [one for one in objects if one.kind in ("Namespace", "CustomResourceDefinition")]
     if shared:
@@ -187,7 +194,7 @@ def _pods(change: Change, found: Found) -> KnownPods:
     return {vdu: tuple(sorted(ids)) for vdu, ids in sorted(pods.items())}
 
 
-def _has_other_pods(change: Change, found: Found) -> bool:
+def has_other_pods(change: Change, found: Found) -> bool:
     """Pods come and go by themselves: then the record is brought up to date."""
     return {one.id for one in found.machines} != {one.id for one in change.inventory.machines}
 

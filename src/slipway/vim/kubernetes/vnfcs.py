@@ -6,14 +6,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress
-from slipway.kube.owners import PODS, Kinds, find_owned, machines_in, owned_by
+from slipway.kube.owners import PODS, PODS_OF_WORKLOADS, Kinds, find_owned, machines_in, owned_by
 from slipway.kube.pods import condition
 from slipway.kube.watch import Selection, wait_until
 from slipway.model.machine import FoundMachine
+from slipway.vim.kubernetes.cluster_api import CLUSTER_API, MACHINE, MACHINE_SET, is_cluster_api, is_of_former_template
 from slipway.vim.kubernetes.object_plan import VDU
+from slipway.vim.kubernetes.waves import Wave, wave_of
 from slipway.waiting import Observation
-
-CLUSTER_API = "cluster.x-k8s.io"
 
 
 async def list_vnfcs(api: ObjectApi, roots: Sequence[Object]) -> list[FoundMachine]:
@@ -34,7 +34,10 @@ async def wait_for_vnfcs(
     gone: Collection[str] = (),
     report: ReportProgress | None = None,
 ) -> list[FoundMachine]:
-    """Once each root has as many pods as it wants, all of them ready and none of those that are to be gone."""
+    """Once each root has as many as it wants, all of them ready and none of those that are to be gone.
+
+    Machines must be made from what their root says now: its counters say so for a while before anything has begun.
+    """
     found = list[FoundMachine]()
     for kinds, some in _by_kinds(roots).items():
         found += await _wait(api, kinds, some, limit, frozenset(gone), report)
@@ -51,7 +54,11 @@ async def _wait(
 ) -> list[FoundMachine]:
     by_uid = {root["metadata"]["uid"]: root for root in roots}
     selections = [
-        Selection(await api.discovery.resource(*kind), namespace, metadata_only=kind != kinds[-1])
+        Selection(
+            await api.discovery.resource(*kind),
+            namespace,
+            metadata_only=kind != kinds[-1] and kind[1] != MACHINE_SET,
+        )
         for kind in kinds
         for namespace in sorted({str(root["metadata"].get("namespace")) for root in roots})
     ]
@@ -66,11 +73,15 @@ async def _wait(
         return vnfcs
 
     def look(found: Mapping[ObjectRef, Object]) -> Observation:
+        sets = {one["metadata"]["uid"]: one for ref, one in found.items() if ref.kind == MACHINE_SET}
         for uid, there in of_roots(found).items():
             root = by_uid[uid]
             name = f"{root['kind']} {root['metadata']['name']}"
             if old := [one for one in there if one["metadata"]["uid"] in gone]:
                 return Observation(False, f"{wanted_kind} {old[0]['metadata']['name']} of {name} is still there")
+            if former := [one for one in there if wanted_kind == MACHINE and is_of_former_template(one, root, sets)]:
+                former_name = former[0]["metadata"]["name"]
+                return Observation(False, f"{MACHINE} {former_name} of {name} is of a former version or template")
             counted = [one for one in there if _counts(one)]
             ready = sum(is_ready(one) for one in counted)
             number = _number(root)
@@ -83,19 +94,31 @@ async def _wait(
     return [_vnfc(one, by_uid[uid]) for uid, some in of_roots(found).items() for one in some if _counts(one)]
 
 
+def vnfc_ref(vnfc: FoundMachine, root: Object) -> ObjectRef:
+    """The object that a VNFC of a root is."""
+    *_, (api_version, kind) = _kinds(root)
+    return ObjectRef(api_version, kind, vnfc.name, root["metadata"].get("namespace"))
+
+
 def is_ready(vnfc: Object) -> bool:
-    status = vnfc.get("status") or {}
-    return status.get("phase") == "Succeeded" or condition(vnfc, "Ready").get("status") == "True"
+    return _pod_phase(vnfc) == "Succeeded" or condition(vnfc, "Ready").get("status") == "True"
 
 
 def _counts(vnfc: Object) -> bool:
     """One that is going, or that failed and was left there to be looked at, is no VNFC any more."""
-    return "deletionTimestamp" not in vnfc["metadata"] and (vnfc.get("status") or {}).get("phase") != "Failed"
+    return "deletionTimestamp" not in vnfc["metadata"] and _pod_phase(vnfc) != "Failed"
+
+
+def _pod_phase(vnfc: Object) -> str | None:
+    """Machines have a phase as well, which is for people alone."""
+    return (vnfc.get("status") or {}).get("phase") if vnfc.get("kind") != MACHINE else None
 
 
 def _number(root: Object) -> int | None:
     """How many there are to be; None where that is not for the object to say."""
     spec, status = root.get("spec") or {}, root.get("status") or {}
+    if is_cluster_api(root):
+        return spec.get("replicas") if isinstance(spec.get("replicas"), int) else None
     number: Any = {
         "Pod": 1,
         "DaemonSet": status.get("desiredNumberScheduled", 0),
@@ -110,28 +133,36 @@ def _by_kinds(roots: Iterable[Object]) -> dict[Kinds, list[Object]]:
     """Roots by the chain that leads to what they have made."""
     sorted_: dict[Kinds, list[Object]] = {}
     for root in roots:
-        group, _, version = root["apiVersion"].rpartition("/")
-        kinds = machines_in(f"{CLUSTER_API}/{version}") if group.endswith(CLUSTER_API) else PODS
-        sorted_.setdefault(kinds, []).append(root)
+        sorted_.setdefault(_kinds(root), []).append(root)
     return sorted_
+
+
+def _kinds(root: Object) -> Kinds:
+    if is_cluster_api(root):
+        return machines_in(f"{CLUSTER_API}/{root['apiVersion'].rpartition('/')[2]}")
+    return PODS_OF_WORKLOADS if wave_of(root["apiVersion"], root["kind"]) is Wave.CUSTOM_RESOURCES else PODS
 
 
 def _slim(found: Object) -> Object:
     metadata = found["metadata"]
     kept = ("name", "namespace", "uid", "ownerReferences", "deletionTimestamp")
-    status = found.get("status") or {}
+    spec, status = found.get("spec") or {}, found.get("status") or {}
     return {
         "apiVersion": found.get("apiVersion"),
         "kind": found.get("kind"),
         "metadata": {key: metadata[key] for key in kept if key in metadata},
-        "spec": {"nodeName": (found.get("spec") or {}).get("nodeName")},
-        "status": {key: status[key] for key in ("phase", "conditions") if key in status},
+        "spec": {
+            "nodeName": spec.get("nodeName"),
+            **({key: spec.get(key) for key in ("version", "template")} if is_cluster_api(found) else {}),
+        },
+        "status": {key: status[key] for key in ("phase", "conditions", "nodeRef") if key in status},
     }
 
 
 def _vnfc(found: Object, root: Object) -> FoundMachine:
     metadata = found["metadata"]
     annotations = root["metadata"].get("annotations") or {}
+    spec, status = found.get("spec") or {}, found.get("status") or {}
     return FoundMachine(
         id=metadata["uid"],
         name=metadata["name"],
@@ -139,5 +170,5 @@ def _vnfc(found: Object, root: Object) -> FoundMachine:
         type=found.get("kind") or "Pod",
         resource_id=metadata["name"],
         ready=is_ready(found),
-        host=(found.get("spec") or {}).get("nodeName"),
+        host=spec.get("nodeName") or (status.get("nodeRef") or {}).get("name"),
     )

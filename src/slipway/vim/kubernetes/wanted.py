@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from slipway.kube.interface import Object
+from slipway.kube.ownership import manifest_digest
 from slipway.model.descriptor import Vdu
 from slipway.model.errors import PackageError, Unprocessable
 from slipway.model.target import VnfTarget
 from slipway.vim.kubernetes.cnf_parameters import MAPPING, REPLICAS_PATH, CnfParameters, cnf_parameters
+from slipway.vim.kubernetes.immutable_names import is_configuration, may_be_renamed, name_for
 from slipway.vim.kubernetes.manifests import Manifest, manifests_of
-from slipway.vim.kubernetes.object_plan import FileObjects, ObjectPlan, content_digest, object_id, referenced
+from slipway.vim.kubernetes.object_plan import FileObjects, ObjectPlan, content_digest, object_id
+from slipway.vim.kubernetes.pod_references import at, mappings, referenced
+from slipway.vim.kubernetes.scale_path import scale_path
 from slipway.vim.kubernetes.waves import DEFINITION, Wave, wave_of
 
 # Kinds of the API server itself whose objects have no number that could be set.
@@ -34,6 +39,9 @@ WITHOUT_NAMESPACE = frozenset(
 )  # fmt: skip
 
 
+NOTHING: Mapping[str, str | None] = MappingProxyType({})
+
+
 @dataclass(frozen=True)
 class WantedObject:
     plan: ObjectPlan
@@ -41,14 +49,15 @@ class WantedObject:
     vnfd_id: str
     path: str
     digest: str  # of the file
+    manifest: Manifest
 
     @property
     def id(self) -> str:
         return self.plan.id
 
 
-def wanted_objects(target: VnfTarget | None) -> list[WantedObject]:
-    """In the order in which they are written. Pure."""
+def wanted_objects(target: VnfTarget | None, there: Mapping[str, str | None] = NOTHING) -> list[WantedObject]:
+    """In the order in which they are written. `there`: digests of what stands, by id. Pure."""
     if target is None:
         return []
     parameters = cnf_parameters(target)
@@ -57,23 +66,32 @@ def wanted_objects(target: VnfTarget | None) -> list[WantedObject]:
     ids = _ids(manifests, parameters)
     vdus = vdu_objects(target, parameters, manifests)
     custom = {_defined(one) for one in manifests if _is_definition(one)}
-    configs = {(one.kind, one.namespace, one.name): sha256(_encoded(one.content)).hexdigest() for one in manifests
-               if one.kind in ("ConfigMap", "Secret") and not one.group}  # fmt: skip
+    configs = {one.key: sha256(_encoded(one.content)).hexdigest() for one in manifests if is_configuration(one)}
+    names = _new_names(manifests, ids, there)
     wanted = []
     for position, (manifest, id_) in enumerate(zip(manifests, ids, strict=True)):
+        name = names.get(manifest.key, manifest.name)
+        used = referenced(manifest.content)
         plan = ObjectPlan(
             at=manifest.at,
-            id=id_,
+            id=id_.removesuffix(manifest.name) + name,
             api_version=manifest.api_version,
             kind=manifest.kind,
-            name=manifest.name,
+            name=name,
             namespace=None if parameters.namespace else manifest.namespace,
-            configuration=_configuration(manifest, configs),
-            **_numbers(manifest, vdus.get(position), target, parameters),
+            configuration=_configuration(manifest, used, configs),
+            renamed={
+                f"{kind}/{former}": new
+                for kind, former in sorted(used)
+                if (new := names.get((kind, manifest.namespace, former)))
+            },
+            **_numbers(manifest, vdus.get(position), target, parameters, manifests),
         )
         plan = replace(plan, digest=content_digest(manifest.content, plan))
         wave = wave_of(manifest.api_version, manifest.kind, custom)
-        wanted.append(WantedObject(plan, wave, target.vnfd_id, manifest.file, target.files[manifest.file].digest))
+        wanted.append(
+            WantedObject(plan, wave, target.vnfd_id, manifest.file, target.files[manifest.file].digest, manifest)
+        )
     return wanted
 
 
@@ -130,20 +148,45 @@ def _object_of(vdu: Vdu, parameters: CnfParameters, manifests: Sequence[Manifest
     )
 
 
-def _numbers(manifest: Manifest, vdu: str | None, target: VnfTarget, parameters: CnfParameters) -> dict[str, Any]:
+def _numbers(
+    manifest: Manifest,
+    vdu: str | None,
+    target: VnfTarget,
+    parameters: CnfParameters,
+    manifests: Sequence[Manifest],
+) -> dict[str, Any]:
     """What a plan says about a VDU's object: a manifest that says another number is not followed."""
     if vdu is None:
         return {}
     mapped = parameters.mapping.get(vdu)
+    scales = any(vdu in aspect.deltas for aspect in target.flavour.aspects.values())
+    is_custom = wave_of(manifest.api_version, "") is Wave.CUSTOM_RESOURCES
     path = mapped.replicas_path if mapped else None
-    if path is None and (manifest.group, manifest.kind) in ONE_OF_EACH:
-        if any(vdu in aspect.deltas for aspect in target.flavour.aspects.values()):
+    definition = next(
+        (one for one in manifests if _is_definition(one) and _defined(one) == _group_kind(manifest)), None
+    )
+    if path is None and not is_custom and _group_kind(manifest) not in ONE_OF_EACH:
+        path = REPLICAS_PATH
+    elif path is None and definition:
+        path = _scale_path(definition, manifest)
+    if path is None and (definition or not is_custom):
+        if scales:
             raise Unprocessable(
                 f"VDU {vdu}: it is the {manifest}, which has no number of replicas, and the VNFD has a scaling aspect "
-                "for it; take it out of the aspect, or make it a Deployment or a StatefulSet."
+                "for it; take it out of the aspect, make it a Deployment or a StatefulSet, or say where its number is "
+                f"(additionalParams.{MAPPING}.{vdu}.replicas_path)."
             )
         return {"vdu": vdu}
-    return {"vdu": vdu, "replicas": target.counts[vdu], "replicas_path": path or REPLICAS_PATH}
+    return {"vdu": vdu, "replicas": target.counts[vdu], "replicas_path": path, "scales": scales}
+
+
+def _scale_path(definition: Manifest, manifest: Manifest) -> str | None:
+    """Where objects of the kind have their number, by the definition that the package brings."""
+    versions = _spec(definition).get("versions")
+    for one in mappings(versions):
+        if one.get("name") == manifest.api_version.rpartition("/")[2]:
+            return scale_path(one)
+    return None
 
 
 def _ids(manifests: Sequence[Manifest], parameters: CnfParameters) -> list[str]:
@@ -166,27 +209,48 @@ def _check_namespaces(manifests: Sequence[Manifest]) -> None:
     cluster_wide = {_defined(one) for one in manifests if _is_definition(one) and _spec(one).get("scope") == "Cluster"}
     for one in manifests:
         built_in = wave_of(one.api_version, one.kind) is not Wave.CUSTOM_RESOURCES and one.kind in WITHOUT_NAMESPACE
-        if one.namespace and (built_in or (one.group, one.kind) in cluster_wide):
+        if one.namespace and (built_in or _group_kind(one) in cluster_wide):
             raise one.error(
                 f"it has the namespace {one.namespace!r}, and objects of its kind have none.",
                 "leave metadata.namespace out.",
             )
 
 
-def _configuration(manifest: Manifest, configs: Mapping[tuple[str, str | None, str], str]) -> str | None:
+def _new_names(
+    manifests: Sequence[Manifest], ids: Sequence[str], there: Mapping[str, str | None]
+) -> dict[tuple[str, str | None, str], str]:
+    """Of what can't be changed and stands with other content."""
+    names = {}
+    renamable = may_be_renamed(manifests)
+    for manifest, id_ in zip(manifests, ids, strict=True):
+        if manifest.key in renamable:
+            plan = ObjectPlan(
+                at=manifest.at, id=id_, api_version=manifest.api_version, kind=manifest.kind, name=manifest.name
+            )
+            names[manifest.key] = name_for(manifest.name, id_, content_digest(manifest.content, plan), there)
+    return {key: name for key, name in names.items() if name != key[2]}
+
+
+def _configuration(
+    manifest: Manifest, used: Iterable[tuple[str, str]], configs: Mapping[tuple[str, str | None, str], str]
+) -> str | None:
     """Changes when a ConfigMap or Secret of the package that its pods use does: then they are started anew."""
-    if manifest.kind == "Job":
+    if manifest.kind in ("Job", "CronJob"):
         return None
-    used = [
-        (kind, name, digest)
-        for kind, name in sorted(referenced(manifest.content))
-        if (digest := configs.get((kind, manifest.namespace, name)))
+    found: list[Any] = [
+        (kind, name, digest) for kind, name in sorted(used) if (digest := configs.get((kind, manifest.namespace, name)))
     ]
-    return sha256(msgspec.json.encode(used)).hexdigest()[:32] if used else None
+    if manifest.kind == "ReplicaSet":  # whose pods nobody replaces when their template has changed
+        found.append(manifest_digest(at(manifest.content, "spec", "template")))
+    return sha256(msgspec.json.encode(found)).hexdigest()[:32] if found else None
+
+
+def _group_kind(manifest: Manifest) -> tuple[str, str]:
+    return manifest.group, manifest.kind
 
 
 def _is_definition(manifest: Manifest) -> bool:
-    return (manifest.group, manifest.kind) == DEFINITION
+    return _group_kind(manifest) == DEFINITION
 
 
 def _spec(manifest: Manifest) -> Object:

@@ -1,0 +1,55 @@
+"""How many of an object there are to be, and where its number stands: by `/scale`, or a declared path. Pure."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from slipway.model.errors import Unprocessable
+from slipway.vim.kubernetes.object_plan import rendered
+from slipway.vim.kubernetes.wanted import wanted_objects
+from tests.unit.vim.kubernetes_targets import INSTANCE, flavour, target, together
+
+POOL = "apiVersion: example.com/v1\nkind: Pool\nmetadata: {name: web}\nspec: {colour: red}\n"
+DEFINITION = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: pools.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Pool, plural: pools}
+  versions:
+  - {name: v1, served: true, storage: true, SUBRESOURCES}
+"""
+SCALE = "subresources: {scale: {specReplicasPath: .spec.nodes.count, statusReplicasPath: .status.count}}"
+
+
+def test_the_definition_in_the_package_says_where_the_number_is() -> None:
+    _, pool = wanted_objects(target(together(DEFINITION.replace("SUBRESOURCES", SCALE), POOL), count=3))
+    assert rendered(pool.manifest.content, pool.plan, INSTANCE)["spec"] == {"colour": "red", "nodes": {"count": 3}}
+
+
+def test_a_path_of_the_request_comes_first() -> None:
+    mapping = {"web": {"kind": "Pool", "name": "web", "replicas_path": "spec.size"}}
+    text = together(DEFINITION.replace("SUBRESOURCES", SCALE), POOL)
+    _, pool = wanted_objects(target(text, count=3, vdu_mapping=mapping))
+    assert rendered(pool.manifest.content, pool.plan, INSTANCE)["spec"] == {"colour": "red", "size": 3}
+
+
+def test_without_a_definition_in_the_package_the_cluster_is_asked() -> None:
+    (two,), (three,) = (wanted_objects(target(POOL, count=count)) for count in (2, 3))
+    assert (three.plan.replicas, three.plan.replicas_path, three.plan.scales) == (3, None, True)
+    assert two.plan.digest != three.plan.digest, "another number is another content"
+
+
+def test_an_aspect_for_a_kind_without_a_number_is_refused() -> None:
+    text = together(DEFINITION.replace("SUBRESOURCES", "schema: {}"), POOL)
+    with pytest.raises(Unprocessable, match=r"Pool web, which has no number of replicas.*replicas_path"):
+        wanted_objects(target(text))
+
+
+def test_a_kind_without_a_number_is_left_as_it_is_where_no_aspect_scales_it() -> None:
+    text = together(DEFINITION.replace("SUBRESOURCES", "schema: {}"), POOL)
+    _, pool = wanted_objects(target(text, of=replace(flavour(), aspects={})))
+    assert rendered(pool.manifest.content, pool.plan, INSTANCE)["spec"] == {"colour": "red"}
