@@ -10,7 +10,7 @@ from sqlalchemy import Connection, inspect, text
 from slipway.model.errors import SettingsError
 from slipway.store.database import Database
 
-HEAD = "0007"
+HEAD = "0008"
 
 # Any number that no other program on this database uses.
 _LOCK = 5119047

@@ -149,6 +149,18 @@ vims = Table(
           postgresql_where=text("is_default")),
 )  # fmt: skip
 
+# Of clusters. CNFs on a cluster change its balancer as well: by its VIM they find it, if it is of their project.
+load_balancers = Table(
+    "load_balancers",
+    metadata,
+    Column("cluster_id", String(36), ForeignKey("instances.id", ondelete="CASCADE"), primary_key=True),
+    Column("project", String(PROJECT), nullable=False),
+    Column("vim_id", String(36), nullable=False, unique=True),
+    Column("revision", Integer, nullable=False),  # grows each time that an operation takes it
+    Column("holder", String(36)),  # the operation that changes it
+    Column("doc", JsonDocument(dict[str, Any]), nullable=False),
+)
+
 packages = Table(
     "packages",
     metadata,

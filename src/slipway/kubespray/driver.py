@@ -1,0 +1,151 @@
+"""The management driver `kubespray`: what the hooks of a cluster's VNFD mean, and what is refused before it begins."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from slipway.cluster.checks import check_files
+from slipway.cluster.driver import REGISTERS_VIM, check_connectivity, check_heal, check_quorum, check_version, is_whole
+from slipway.cluster.parameters import PATH, REGISTRIES, parameters_now
+from slipway.cluster.plans import plan_unregister
+from slipway.cluster.request import ClusterRequest, cluster_vim_name, read_request
+from slipway.cluster.steps.dependencies import Dependencies
+from slipway.cluster.upgrade import checked_upgrade
+from slipway.cluster.versions import Version
+from slipway.kubespray import plans
+from slipway.kubespray.change import KubesprayChange, ansible_server, balancer_role_of, kubespray_change
+from slipway.kubespray.checks import check_kubespray_cluster, refuse_what_kubespray_lacks
+from slipway.kubespray.steps.actions import kubespray_actions
+from slipway.model.action import Action
+from slipway.model.errors import BadRequest, RequestError, Unprocessable
+from slipway.model.hooks import KUBESPRAY_DRIVERS, Edges, HookPlan
+from slipway.model.operation import OperationType
+from slipway.model.requests import ModifyRequest, ScaleRequest, TerminateRequest, TerminationType
+from slipway.model.situation import PlanningSituation, Situation
+
+
+class KubesprayDriver:
+    name, aliases = KUBESPRAY_DRIVERS[0], KUBESPRAY_DRIVERS[1:]
+
+    def __init__(self, deps: Dependencies) -> None:
+        self.actions: tuple[Action[Any], ...] = kubespray_actions(deps)
+
+    def check(self, situation: Situation) -> None:
+        if isinstance(situation.request, ModifyRequest):
+            _refuse_registries(situation.request)
+        if checks := CHECKS.get(situation.operation):
+            request = read_request(situation, check_kubespray_cluster)
+            for check in checks:
+                check(request, situation.request)
+
+    def vim_name(self, situation: Situation) -> tuple[str, str] | None:
+        if situation.operation not in REGISTERS_VIM:
+            return None
+        return f"{PATH}.vim_name", cluster_vim_name(situation)
+
+    def plan(self, operation: str, edges: Edges, situation: PlanningSituation) -> HookPlan:
+        if operation == "terminate":
+            return _terminate(situation, edges)
+        planner = PLANNERS.get(operation)
+        if planner is None:
+            return HookPlan()
+        change = kubespray_change(situation)
+        check_quorum(change.nodes)
+        return planner(change, edges)
+
+
+def _refuse_registries(request: ModifyRequest) -> None:
+    """Playbooks tell them to nodes that they make; those that stand would not hear of others."""
+    if REGISTRIES in (request.vnf_configurable_properties or {}):
+        raise Unprocessable(
+            f"vnfConfigurableProperties.{REGISTRIES}: registries of a cluster by kubespray can't be changed while it "
+            "stands; give them when it is instantiated."
+        )
+
+
+def _terminate(situation: PlanningSituation, edges: Edges) -> HookPlan:
+    """Never refused: with parameters that can't be read, nothing of the instance is on a server that is known."""
+    forceful = _is_forceful(situation)
+    with contextlib.suppress(RequestError):
+        return plans.plan_terminate(kubespray_change(situation), edges, forceful=forceful)
+    unregister = plan_unregister(situation.instance.vnf.id, None)
+    return HookPlan(start=unregister) if "start" in edges else HookPlan(end=unregister)
+
+
+def _is_forceful(situation: Situation) -> bool:
+    request = situation.request
+    return isinstance(request, TerminateRequest) and request.termination_type is TerminationType.FORCEFUL
+
+
+def _heal(change: KubesprayChange, edges: Edges) -> HookPlan:
+    """Of nodes, of the balancer, of both. Others, like a storage server, are none of kubespray's affair."""
+    if not change.nodes.joining and not change.balancer_is_new:
+        return HookPlan()
+    whole = bool(change.nodes.joining) and is_whole(change.nodes)
+    return plans.plan_new_cluster(change, edges) if whole else plans.plan_heal(change, edges)
+
+
+def _upgrade(change: KubesprayChange, edges: Edges) -> HookPlan:
+    new = _wanted_version(change.nodes.request)
+    return plans.plan_upgrade(change, new, edges) if new else HookPlan()
+
+
+def _wanted_version(request: ClusterRequest) -> Version | None:
+    """What the request names. Images have no say in it: kubespray brings Kubernetes to them."""
+    new = request.parameters.kubernetes_version
+    if request.asked.get("kubernetes_version") is None or new is None:
+        return None
+    return checked_upgrade(request.situation, new, f"{PATH}.kubernetes_version", BadRequest)
+
+
+def _check_parameters(cluster: ClusterRequest, _: Any) -> None:
+    refuse_what_kubespray_lacks(cluster.parameters)
+    cluster.checked  # noqa: B018 - BadRequest where it does not fit the flavour
+    ansible_server(cluster)
+    balancer_role_of(cluster)
+    check_files(cluster.parameters, cluster.situation.files)
+
+
+def _check_server(cluster: ClusterRequest, _: Any) -> None:
+    """The inventory stays where it is: another directory would be that of another cluster."""
+    stored = cluster.situation.instance.parameters
+    try:
+        before = ansible_server(replace(cluster, parameters=parameters_now(stored, {})))
+    except RequestError:
+        return
+    if before.inventory != ansible_server(cluster).inventory:
+        raise BadRequest(
+            f"{PATH}.ansible: the inventory of this cluster is in {before.inventory}, and stays there; leave "
+            "transferring_inventory_path and kubespray_root_path as they were."
+        )
+
+
+def _check_scale(cluster: ClusterRequest, request: ScaleRequest) -> None:
+    if cluster.checked.masters.vdu in cluster.situation.flavour.aspects[request.aspect_id].deltas:
+        raise BadRequest(
+            f"aspectId: {request.aspect_id!r} scales masters, and kubespray adds and removes them only by hand: every "
+            "node must learn of them while etcd has an even number of members; instantiate another cluster."
+        )
+
+
+def _check_upgrade(cluster: ClusterRequest, _: Any) -> None:
+    _wanted_version(cluster)
+
+
+Check = Callable[[ClusterRequest, Any], None]  # with the operation's own request
+CHECKS: dict[OperationType, tuple[Check, ...]] = {
+    OperationType.INSTANTIATE: (_check_parameters,),
+    OperationType.SCALE: (_check_parameters, _check_server, check_version, _check_scale),
+    OperationType.HEAL: (_check_parameters, _check_server, check_version, check_heal),
+    OperationType.CHANGE_VNFPKG: (_check_parameters, _check_server, _check_upgrade),
+    OperationType.CHANGE_EXT_CONN: (check_connectivity,),
+}
+PLANNERS: dict[str, Callable[[KubesprayChange, Edges], HookPlan]] = {
+    "instantiate": plans.plan_new_cluster,
+    "scale": plans.plan_scale,
+    "heal": _heal,
+    "change_current_package": _upgrade,
+}

@@ -1,0 +1,1 @@
+"""What each step of a cluster by kubespray does."""

@@ -1,0 +1,73 @@
+"""kill -9 at every step boundary of every operation on a cluster by kubespray: each run on the server happens once.
+
+As in test_cluster_crash_matrix.py; what is simulated beside the machines is the Ansible server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from slipway.model.operation import OperationType, State
+from slipway.model.requests import AnyRequest, HealRequest, ScaleRequest
+from slipway.settings import Settings
+from slipway.simulator.vim.driver import SimulatedDriver
+from tests.functional.cluster_rig import FORCEFUL, ClusterRig, back, out
+from tests.functional.kubespray_rig import instantiate, kubespray_rig
+from tests.functional.rig import SIMULATED_VIM, settings_in
+from tests.functional.test_cluster_crash_matrix import EDGES, LEASE, Prepared, healing, just, live
+
+INSTANTIATE, SCALE, HEAL = OperationType.INSTANTIATE, OperationType.SCALE, OperationType.HEAL
+CRASH = pytest.mark.group(name="crash")
+
+
+@dataclass(frozen=True)
+class Flow:
+    """`masters` 0: nothing stands before. `broken`: the machine that has no power."""
+
+    kind: OperationType
+    request: Callable[[ClusterRig, str], Awaitable[AnyRequest]]
+    masters: int = 0
+    broken: str | None = None
+    before: ScaleRequest | None = None
+
+
+FLOWS = {
+    "instantiate": Flow(INSTANTIATE, just(instantiate())),
+    "instantiate three masters": Flow(INSTANTIATE, just(instantiate(3))),
+    "scale out": Flow(SCALE, just(out(2)), masters=1),
+    "scale in": Flow(SCALE, just(back()), masters=1, before=out()),
+    "heal a dead worker": Flow(HEAL, healing("workerNode-1"), masters=1, broken="workerNode-1"),
+    "heal the first master": Flow(HEAL, healing("masterNode-0"), masters=3),
+    "heal all": Flow(HEAL, just(HealRequest()), masters=1),
+    "terminate": Flow(OperationType.TERMINATE, just(FORCEFUL), masters=1),
+}
+IN_MAKE_TEST = ("instantiate",)
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in IN_MAKE_TEST else CRASH) for name in FLOWS])
+async def test_killed_at_every_step_a_cluster_by_kubespray_ends_as_it_should(name: str, tmp_path: Path) -> None:
+    prepared = await prepare(FLOWS[name], settings_in(tmp_path / "prepared", lease_seconds=LEASE))
+    await asyncio.gather(*(live(prepared, edge, prepared.settings, tmp_path) for edge in EDGES))
+
+
+async def prepare(flow: Flow, settings: Settings) -> Prepared:
+    async with kubespray_rig(settings) as rig:
+        instance_id = await rig.rig.create()
+        if flow.masters:
+            await rig.completed(INSTANTIATE, instance_id, instantiate(flow.masters))
+        if flow.before:
+            await rig.completed(SCALE, instance_id, flow.before)
+        if flow.broken:
+            machine = (await rig.machines(instance_id))[flow.broken]
+            await rig.rig.slipway.simulated.break_machine(SIMULATED_VIM, machine)
+        request = await flow.request(rig, instance_id)
+        plan = await rig.rig.slipway.lcm.preview_plan(flow.kind, instance_id, request)
+    async with kubespray_rig(settings, working=False) as rig:
+        accepted = await rig.rig.slipway.lcm.start_operation(flow.kind, instance_id, request)
+    steps = tuple(step.id for step in plan.steps)
+    return Prepared(settings, instance_id, accepted.id, steps, State.COMPLETED, SimulatedDriver)

@@ -1,0 +1,200 @@
+"""Runs of a real ansible-playbook on a real server by SSH: followed, found again, explained, stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from slipway.cluster.connectors import SshConnector
+from slipway.cluster.networks import ClusterNetworks
+from slipway.cluster.spec import ClusterSpec, Node, Server, SshLogin
+from slipway.cluster.steps.dependencies import Dependencies
+from slipway.kubespray.arguments import AnsibleServer, PrepareServer, RunPlaybook
+from slipway.kubespray.steps.playbook import run_playbook
+from slipway.kubespray.steps.server import ansible_host, prepare_server, run, runs_prefix, undo_prepare_server
+from slipway.model.errors import StepError
+from tests.functional.remote_sshd import ME, OWN_KEY, Sshd, running_sshd, until_there
+
+pytestmark = [pytest.mark.slow, pytest.mark.sqlite_suffices]
+STAND_IN = Path(__file__).parents[2] / "lab" / "kubespray-stand-in"
+UNUSED: Any = None
+NETWORKS = ClusterNetworks(pods="10.233.64.0/18", services="10.233.0.0/18", node_prefix=24)
+NODE = Node(machine="m", slot="workerNode-0", name="localhost", master=False, ssh="CP", nic="CP",
+            login=SshLogin(username="root"))  # fmt: skip
+HEAD = "- hosts: all\n  gather_facts: false\n  become: false\n  tasks:\n"
+
+
+class Context:
+    """A step's context, as far as a run asks for it."""
+
+    def __init__(self) -> None:
+        self.operation_id, self.instance_id = str(uuid4()), str(uuid4())
+        self.said: list[str] = []
+        self.cancelled = False
+
+    async def decrypt_secrets(self, document: Any) -> Any:
+        return document
+
+    def outcome(self, step_id: str) -> None:
+        return None
+
+    def progress(self, text: str) -> None:
+        self.said.append(text)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """kubespray's stand-in, with an Ansible of its own that stays in the cache between runs of the tests."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "slipway" / "kubespray-stand-in"
+    subprocess.run([STAND_IN / "install", cache], check=True, capture_output=True, timeout=600)
+    place = tmp_path_factory.mktemp("kubespray")
+    for name in cache.iterdir():
+        (place / name.name).symlink_to(name)
+    return place
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    with running_sshd(tmp_path_factory.mktemp("sshd")) as sshd:
+        yield sshd
+
+
+class Place:
+    def __init__(self, root: Path, sshd: Sshd, directory: Path) -> None:
+        self.directory, self.context = directory, Context()
+        self.deps = Dependencies(SshConnector(), UNUSED, UNUSED)
+        login = SshLogin(username=ME, port=sshd.port, private_key=OWN_KEY.export_private_key().decode())
+        server = Server(address="127.0.0.1", login=login, host_key=sshd.host_key)
+        self.ansible = AnsibleServer(
+            server=server, root=str(root), inventory=str(directory), instance=self.context.instance_id
+        )
+        self.prepare_args = PrepareServer(ansible=self.ansible, claims=True)
+
+    def playbook(self, tasks: str, seconds: int = 120, name: str = "cluster.yml") -> RunPlaybook:
+        """In place of kubespray's, on this host without SSH."""
+        (self.directory / "hosts.yaml").write_text(
+            "all:\n  hosts:\n    localhost: {ansible_connection: local, ansible_python_interpreter: /usr/bin/python3}\n"
+        )
+        callback = self.directory / "callback"
+        callback.mkdir(exist_ok=True)
+        source = Path(__file__).parents[2] / "src" / "slipway" / "kubespray" / "callback" / "slipway_events.py"
+        (callback / "slipway_events.py").write_text(source.read_text())
+        play = self.directory / "own.yml"
+        play.write_text(HEAD + tasks)
+        cluster = ClusterSpec(instance=self.context.instance_id, masters=(), networks=NETWORKS)
+        relative = os.path.relpath(play, self.ansible.root)
+        return RunPlaybook(
+            ansible=self.ansible, playbook=relative, run=name, cluster=cluster, nodes=(NODE,), seconds=seconds
+        )
+
+    async def run(self, args: RunPlaybook) -> None:
+        await run_playbook(self.deps, args, self.context)  # type: ignore[arg-type]
+
+    async def runs(self) -> list[str]:
+        host = await ansible_host(self.deps, self.ansible, self.context)  # type: ignore[arg-type]
+        return (await run(host, "runs_list", runs_prefix(self.ansible.instance))).text.splitlines()
+
+
+@asynccontextmanager
+async def a_place(root: Path, sshd: Sshd, directory: Path) -> AsyncIterator[Place]:
+    place = Place(root, sshd, directory)
+    try:
+        await prepare_server(place.deps, place.prepare_args, place.context)  # type: ignore[arg-type]
+        yield place
+    finally:
+        await undo_prepare_server(place.deps, place.prepare_args, place.context)  # type: ignore[arg-type]
+        await place.deps.connector.close()  # type: ignore[attr-defined]
+    assert not directory.exists()  # noqa: ASYNC240 - once, and quick
+
+
+async def test_a_run_is_followed_and_leaves_nothing_behind(root: Path, sshd: Sshd, tmp_path: Path) -> None:
+    async with a_place(root, sshd, tmp_path / "inventory") as place:
+        task = "    - {name: a long task, ansible.builtin.command: sleep 8, changed_when: true}\n"
+        await place.run(place.playbook(f"    - {{name: first, ansible.builtin.debug: {{msg: x}}}}\n{task}"))
+        assert any("a long task" in said and "ok=1" in said for said in place.context.said)
+        assert len(await place.runs()) == 1
+        log = next((tmp_path / "inventory" / "runs").glob("*.log"))
+        assert log.stat().st_mode & 0o077 == 0
+
+
+async def test_a_failed_task_is_told_as_ansible_reported_it(root: Path, sshd: Sshd, tmp_path: Path) -> None:
+    async with a_place(root, sshd, tmp_path / "inventory") as place:
+        block = (
+            "    - block:\n        - {name: tried, ansible.builtin.fail: {msg: not this}}\n"
+            "      rescue:\n        - {name: mended, ansible.builtin.debug: {msg: ok}}\n"
+        )
+        fails = "    - {name: get kubeadm, ansible.builtin.shell: 'echo no route to host >&2; exit 7'}\n"
+        with pytest.raises(StepError) as error:
+            await place.run(place.playbook(block + fails))
+        assert "workerNode-0 (localhost) failed in task 'get kubeadm'" in error.value.detail
+        assert "no route to host" in error.value.detail
+        assert "not this" not in error.value.detail
+        assert not error.value.temporary
+        assert await place.runs() == []
+        await place.run(place.playbook(block))
+
+
+async def test_a_run_is_found_again_and_not_started_twice(root: Path, sshd: Sshd, tmp_path: Path) -> None:
+    async with a_place(root, sshd, tmp_path / "inventory") as place:
+        mark = tmp_path / "mark"
+        tasks = f"    - {{name: count, ansible.builtin.shell: 'echo x >>{mark}; sleep 6'}}\n"
+        args = place.playbook(tasks)
+        first = asyncio.create_task(place.run(args))
+        await until_there(mark, 60)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        assert len(await place.runs()) == 1
+        await place.run(args)
+        assert mark.read_text() == "x\n"
+
+
+async def test_a_cancel_by_a_person_stops_the_run(root: Path, sshd: Sshd, tmp_path: Path) -> None:
+    async with a_place(root, sshd, tmp_path / "inventory") as place:
+        mark, late = tmp_path / "mark", tmp_path / "late"
+        tasks = f"    - {{name: wait, ansible.builtin.shell: 'touch {mark}; sleep 5; touch {late}'}}\n"
+        running = asyncio.create_task(place.run(place.playbook(tasks)))
+        await until_there(mark, 60)
+        place.context.cancelled = True
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        assert await place.runs() == []
+        await asyncio.sleep(6)
+        assert not late.exists()
+
+
+async def test_a_playbook_that_hangs_is_killed_and_told_where_it_was(root: Path, sshd: Sshd, tmp_path: Path) -> None:
+    async with a_place(root, sshd, tmp_path / "inventory") as place:
+        tasks = "    - {name: hangs, ansible.builtin.command: sleep 600}\n"
+        with pytest.raises(StepError) as error:
+            await place.run(place.playbook(tasks, seconds=15))
+        assert "timed out after 15 s" in error.value.detail
+        assert "hangs" in error.value.detail
+        assert not error.value.temporary
+
+
+async def test_a_playbook_that_can_not_be_read_is_told_in_ansibles_words(
+    root: Path, sshd: Sshd, tmp_path: Path
+) -> None:
+    async with a_place(root, sshd, tmp_path / "inventory") as place:
+        with pytest.raises(StepError, match="no module/action detected in task"):
+            await place.run(place.playbook("    - {name: nothing}\n"))
+
+
+async def test_a_directory_of_somebody_else_is_left_alone(root: Path, sshd: Sshd, tmp_path: Path) -> None:
+    directory = tmp_path / "inventory"
+    directory.mkdir()
+    (directory / "hosts.ini").write_text("[all]\n")
+    place = Place(root, sshd, directory)
+    with pytest.raises(StepError, match="holds something else"):
+        await prepare_server(place.deps, place.prepare_args, place.context)  # type: ignore[arg-type]
+    await undo_prepare_server(place.deps, place.prepare_args, place.context)  # type: ignore[arg-type]
+    await place.deps.connector.close()  # type: ignore[attr-defined]
+    assert [file.name for file in directory.iterdir()] == ["hosts.ini"]

@@ -1,0 +1,82 @@
+"""What an Ansible server must have, and what is said when it has not."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from slipway.cluster.spec import Server, SshLogin
+from slipway.kubespray.arguments import AnsibleServer, PrepareServer
+from slipway.kubespray.server import ServerFacts, check_server, read_facts
+from slipway.kubespray.steps.server import SCRIPTS
+from slipway.model.errors import StepError
+from slipway.remote.quoting import run_script
+
+INSTANCE = "11111111-2222-4333-8444-555555555555"
+SERVER = Server(address="192.0.2.10", login=SshLogin(username="ansible"))
+ANSIBLE = AnsibleServer(server=SERVER, root="/opt/kubespray", inventory="/inv", instance=INSTANCE)
+WANTED = PrepareServer(ansible=ANSIBLE, passwords=True)
+GOOD = ServerFacts(
+    root=True, ansible="2.18.6", sshpass=True, kubespray="2.32.0", minimal="2.18.0", maximal="2.19.0", inventory=None
+)
+
+
+def test_facts_are_read_from_what_the_script_prints() -> None:
+    printed = "ansible 2.18.6\nsshpass there\nkubespray 2.32.0\nminimal 2.18.0\nmaximal 2.19.0\n"
+    assert read_facts(printed.splitlines()) == GOOD
+    assert read_facts(["root absent"]).root is False
+    assert read_facts(["missing scale.yml", "missing galaxy.yml"]).missing == ("scale.yml", "galaxy.yml")
+
+
+def test_what_a_server_prints_is_plain_text_of_some_length() -> None:
+    facts = read_facts(["ansible 2.18.6\x1b]0;owned\x07", f"inventory {'x' * 100_000}\x1b[2J"])
+    assert facts.ansible == "2.18.6]0;owned"
+    assert set(facts.inventory or "") == {"x"}
+    assert len(facts.inventory or "") < 350
+
+
+def test_a_server_that_has_all_is_taken() -> None:
+    check_server(GOOD, WANTED)
+    check_server(replace(GOOD, inventory=INSTANCE), WANTED)
+    check_server(replace(GOOD, sshpass=False), PrepareServer(ansible=ANSIBLE, passwords=False))
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        (replace(GOOD, root=False), "has no /opt/kubespray."),
+        (replace(GOOD, missing=("scale.yml",)), "has in /opt/kubespray no scale.yml."),
+        (replace(GOOD, ansible=None, broken="No module named ansible"), "can't run ansible-playbook: No module named"),
+        (replace(GOOD, ansible="2.16.3"), "has Ansible 2.16.3, and kubespray 2.32.0 wants 2.18.0 up to"),
+        (replace(GOOD, ansible="2.19.0"), "has Ansible 2.19.0"),
+        (replace(GOOD, kubespray="2.16.0"), "has kubespray 2.16.0 in /opt/kubespray."),
+        (replace(GOOD, kubespray=None), "has kubespray of no known version"),
+        (replace(GOOD, sshpass=False), "has no sshpass"),
+        (replace(GOOD, inventory="foreign"), "/inv on the Ansible server 192.0.2.10 holds something else"),
+        (replace(GOOD, inventory="another"), "is the inventory of the VNF instance another"),
+    ],
+)
+def test_what_is_missing_is_named_with_a_cure(facts: ServerFacts, said: str) -> None:
+    with pytest.raises(StepError) as error:
+        check_server(facts, WANTED)
+    assert said in error.value.detail
+    assert " Cure: " in error.value.detail
+    assert not error.value.temporary
+
+
+def test_keys_that_a_killed_write_left_go_with_the_next_one(tmp_path: Path) -> None:
+    inventory, packed = tmp_path / "inventory", io.BytesIO()
+    left = inventory / ".new.0123456789" / "keys"
+    left.mkdir(parents=True)
+    (left / "kube_node").write_text("a private key")
+    (inventory / ".slipway").write_text(f"{INSTANCE}\n")
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        tar.addfile(tarfile.TarInfo("hosts.yaml"))
+    command = run_script("inventory_write", str(inventory), INSTANCE, folder=SCRIPTS)
+    subprocess.run(command, input=packed.getvalue(), check=True, timeout=60)
+    assert sorted(path.name for path in inventory.iterdir()) == [".slipway", "hosts.yaml"]
