@@ -22,7 +22,7 @@ from slipway.cluster.steps.dependencies import Connector, Dependencies, RemoteHo
 from slipway.kube.interface import KubeApi
 from slipway.model.action import VimConnection
 from slipway.model.errors import StepError
-from slipway.model.machine import FoundMachine, FoundPort, Machine, Network, Outcome, Port, Wanted
+from slipway.model.machine import FoundMachine, FoundPort, Machine, Network, Outcome, Port, Volume, Wanted
 from slipway.model.package_content import PackageContent
 
 INSTANCE = "5f0c3e8a-0000-4000-8000-000000000001"
@@ -38,6 +38,7 @@ class WorldContext:
     machines: dict[str, FoundMachine]
     instance_id: str = INSTANCE
     operation_id: str = "operation-1"
+    cancelled: bool = False
 
     async def connection(self) -> VimConnection:
         return self.vim
@@ -130,6 +131,7 @@ def wanted_machines(image: str | None) -> Wanted:
             vdu=slot.partition("-")[0],
             image=image,
             ports=(Port(id=f"{INSTANCE}-{slot}-port", name=POINT, network=network.id),),
+            volumes=(Volume(id=f"{INSTANCE}-{slot}-data", name="data", size_bytes=1 << 28),),
         )
         for slot in ("masterNode-0", "workerNode-0")
     )

@@ -27,12 +27,12 @@ from tests.contract.plans import run_plan, undo_steps
 
 class DriverContract(ChangesContract):
     async def test_what_was_made_is_what_was_wanted_and_what_the_record_says(self, life: Life) -> None:
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         assert await life.counts() == {"base": 1, "work": 2}
         await life.agreed()
 
     async def test_when_all_is_as_wanted_there_is_nothing_to_do(self, life: Life) -> None:
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         found = await life.reconciled()
         change = life.change(OperationType.HEAL, HealRequest())
         still = dataclasses.replace(change, after=change.before, renewal=Renewal())
@@ -46,7 +46,7 @@ class DriverContract(ChangesContract):
 
     async def test_members_are_named_by_the_steps_that_touch_them(self, life: Life) -> None:
         """Where VNFCs are members: hooks are woven around the steps by these names."""
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         change = life.change(OperationType.SCALE, out(2))
         assert change.before is not None
         assert change.after is not None
@@ -68,7 +68,7 @@ class DriverContract(ChangesContract):
 
     async def test_it_goes_on_after_a_stop_at_any_step(self, life: Life) -> None:
         steps = len((await life.plan(OperationType.INSTANTIATE, INSTANTIATE)).steps)
-        for stop in range(steps + 1):
+        for stop in self.stops(steps):
             context = life.context()
             plan = await life.plan(OperationType.INSTANTIATE, INSTANTIATE)
             await run_plan(life.driver, plan, context, stop_after=stop)
@@ -81,7 +81,7 @@ class DriverContract(ChangesContract):
 
     async def test_undo_takes_back_what_was_made_wherever_it_stopped(self, life: Life) -> None:
         steps = len((await life.plan(OperationType.INSTANTIATE, INSTANTIATE)).steps)
-        for stop in range(steps + 1):
+        for stop in self.stops(steps):
             context = life.context()
             plan = await life.plan(OperationType.INSTANTIATE, INSTANTIATE)
             done = await run_plan(life.driver, plan, context, stop_after=stop)
@@ -89,17 +89,17 @@ class DriverContract(ChangesContract):
             assert await life.found() == Found(), f"stopped after {stop}"
 
     async def test_undo_of_a_scale_out_leaves_what_was_there(self, life: Life) -> None:
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         before = await life.found()
         plan = await life.plan(OperationType.SCALE, out(2))
         assert not any(step.irreversible for step in plan.steps)
-        for stop in range(len(plan.steps) + 1):
+        for stop in self.stops(len(plan.steps)):
             await life.roll_back(OperationType.SCALE, out(2), stop)
             assert known_ids(await life.found()) == known_ids(before), f"stopped after {stop}"
             await life.agreed()
 
     async def test_a_scale_out_only_adds_and_a_scale_in_only_removes(self, life: Life) -> None:
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         first = set(life.vnfcs())
         await life.run(OperationType.SCALE, out(2))
         grown = set(life.vnfcs())
@@ -110,7 +110,7 @@ class DriverContract(ChangesContract):
         await life.agreed()
 
     async def test_members_that_leave_are_those_that_were_chosen(self, life: Life) -> None:
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         await life.run(OperationType.SCALE, out(2))
         change = life.change(OperationType.SCALE, back(2))
         assert change.before is not None
@@ -122,7 +122,7 @@ class DriverContract(ChangesContract):
         assert not leaving or before - after == leaving
 
     async def test_a_heal_makes_the_named_vnfcs_anew_and_leaves_the_others(self, life: Life) -> None:
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         sick, well = life.vnfcs()
         before = await life.found()
         await life.run(OperationType.HEAL, heal(sick))
@@ -135,7 +135,7 @@ class DriverContract(ChangesContract):
         await life.agreed()
 
     async def test_what_takes_something_away_for_good_says_so(self, life: Life) -> None:
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         plan = await life.plan(OperationType.HEAL, heal(life.vnfcs()[0]))
         assert any(step.irreversible for step in plan.steps)
 
@@ -151,7 +151,7 @@ class DriverContract(ChangesContract):
         self, driver: VimDriver, elsewhere: VimConnection, life: Life
     ) -> None:
         other = Life(driver, elsewhere, self.flavours(), OTHER, files_of=self.files_of)
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         await other.run(OperationType.INSTANTIATE, INSTANTIATE)
         await life.run(OperationType.TERMINATE, TERMINATE)
         assert await life.found() == Found()
@@ -162,7 +162,7 @@ class DriverContract(ChangesContract):
 
         Where each node has steps of its own, these wait for the hooks that bring the batch before back (lcm/).
         """
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         healed = heal(*life.vnfcs())
         change = life.change(OperationType.HEAL, healed)
         names = [one.name for one in (change.after.members if change.after else ()) if one.vdu == "work"]
@@ -178,7 +178,7 @@ class DriverContract(ChangesContract):
                     assert all(earlier <= _all_before(plan, id_) for id_ in later)
 
     async def test_a_heal_in_batches_leads_where_one_at_once_does(self, life: Life) -> None:
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         healed = heal(*life.vnfcs())
         change = life.change(OperationType.HEAL, healed)
         members = change.after.members if change.after else ()

@@ -54,7 +54,7 @@ class ChangesContract(OnDriver):
             assert {one.of for one in left if one.of} <= listed[ResourceType.COMPUTE]
 
     async def test_a_grant_for_a_scale_out_adds_only_what_is_new_and_removes_nothing(self, life: Life) -> None:
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         asked = self.difference(life, OperationType.SCALE, out())
         before = _by_type(await life.found())
         await life.run(OperationType.SCALE, out())
@@ -67,7 +67,7 @@ class ChangesContract(OnDriver):
         assert asked.update == ()
 
     async def test_a_grant_for_a_scale_in_removes_who_leaves_and_nothing_that_stays(self, life: Life) -> None:
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         await life.run(OperationType.SCALE, out())
         asked = self.difference(life, OperationType.SCALE, back())
         before = _by_type(await life.found())
@@ -80,7 +80,7 @@ class ChangesContract(OnDriver):
     async def test_a_grant_for_what_is_made_anew_keeps_what_stays_with_it(
         self, life: Life, kind: OperationType
     ) -> None:
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         request = heal(life.vnfcs()[0]) if kind is OperationType.HEAL else UPDATE
         asked = self.difference(life, kind, request)
         before = _by_type(await life.found())
@@ -104,7 +104,7 @@ class ChangesContract(OnDriver):
 
     async def test_another_package_changes_content_under_the_same_name(self, life: Life) -> None:
         """Machines are other ones in the same places, with the ports and volumes that were there."""
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         before = await life.found()
         plan = await life.plan(OperationType.CHANGE_VNFPKG, UPDATE)
         assert plan.steps
@@ -122,7 +122,7 @@ class ChangesContract(OnDriver):
 
     async def test_machines_of_vdus_that_are_not_named_stay_until_they_are_healed(self, life: Life) -> None:
         self.must_have_members()
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         before = {one.name: one.id for one in (await life.found()).machines}
         await life.run(OperationType.CHANGE_VNFPKG, replace(UPDATE, additional_params=ONLY_BASE))
         after = await life.found()
@@ -142,7 +142,7 @@ class ChangesContract(OnDriver):
     async def test_a_change_of_package_touches_one_member_after_another(self, life: Life) -> None:
         """All is done to one before anything is done to the next, and the others are there meanwhile."""
         self.must_have_members()
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         plan = await life.plan(OperationType.CHANGE_VNFPKG, UPDATE)
         names = [node for step in in_order(plan) for node in step.nodes]
         assert list(dict.fromkeys(names)) == ["base-0", "work-0", "work-1"]
@@ -170,10 +170,10 @@ class ChangesContract(OnDriver):
             assert {volume.id for volume in before.volumes} < {volume.id for volume in after.volumes}
 
     async def test_a_change_of_package_is_taken_back_wherever_it_stopped(self, life: Life) -> None:
-        await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+        await life.instantiated()
         before = await life.found()
         steps = len((await life.plan(OperationType.CHANGE_VNFPKG, UPDATE)).steps)
-        for stop in range(steps + 1):
+        for stop in self.stops(steps):
             await life.roll_back(OperationType.CHANGE_VNFPKG, UPDATE, stop)
             after = await life.found()
             assert known_ids(after) == known_ids(before), f"stopped after {stop}"
@@ -214,7 +214,7 @@ class ChangesContract(OnDriver):
         before = await life.found()
         plan = await life.plan(OperationType.CHANGE_EXT_CONN, move)
         assert not any(step.irreversible for step in plan.steps)
-        for stop in range(len(plan.steps) + 1):
+        for stop in self.stops(len(plan.steps)):
             await life.roll_back(OperationType.CHANGE_EXT_CONN, move, stop)
             assert self.addresses(await life.found()) == self.addresses(before), f"stopped after {stop}"
             await life.agreed()

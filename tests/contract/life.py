@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -151,6 +151,10 @@ class Life:
             situation, await self.reconciled(), self.driver, MANAGEMENT, self.files(kind, request)
         ).checked()
 
+    async def instantiated(self) -> None:
+        """Tests that begin with a VNF as it is made, however it came to be there."""
+        await self.run(OperationType.INSTANTIATE, INSTANTIATE)
+
     def context(self) -> Context:
         self.operations += 1
         return Context(self.connection, self.instance_id, f"operation-{self.operations}", files=self.packages)
@@ -250,6 +254,10 @@ class OnDriver:
     @pytest.fixture
     def life(self, driver: VimDriver, connection: VimConnection) -> Life:
         return Life(driver, connection, self.flavours(), files_of=self.files_of)
+
+    def stops(self, steps: int) -> Iterable[int]:
+        """After how many of its steps a plan is broken off: after each, where that does not take too long."""
+        return range(steps + 1)
 
     def files_of(self, globs: tuple[str, ...], vnfd_id: str) -> dict[str, PackageFile]:
         """What a package has where the driver looks."""

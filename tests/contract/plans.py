@@ -29,6 +29,7 @@ class Context:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     files: LoadedFiles = field(default_factory=dict)
     told: list[str] = field(default_factory=list)  # of progress
+    cancelled: bool = False
 
     async def connection(self) -> VimConnection:
         return self.vim

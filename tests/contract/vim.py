@@ -11,6 +11,7 @@ from ipaddress import ip_address, ip_network
 from typing import Protocol
 
 import pytest
+from msgspec.structs import replace
 
 from slipway.model.action import VimConnection
 from slipway.model.errors import BadRequest, VimError, VimFault
@@ -265,6 +266,19 @@ class VimContract:
         removed = {id_ for outcome in ctx.outcomes.values() for id_ in outcome.removed}
         for gone in (before["workerNode-2"], before["workerNode-3"]):
             assert removed >= {gone.id, *(port.id for port in gone.ports), *(volume.id for volume in gone.volumes)}
+
+    async def test_retained_volumes_stay_and_are_told_and_a_next_life_leaves_them_alone(
+        self, driver: MachineDriver, connection: VimConnection
+    ) -> None:
+        before = by_slot(await self.connector(driver, connection, self.cluster.wanted(ONE)))
+        (kept,) = before["masterNode-1"].volumes
+        leaving = replace(nothing(ONE), retained=(kept.id,))
+        ctx = Context(connection, ONE, "op-2")
+        await run_plan(driver, driver.steps_towards(leaving, await driver.find(connection, ONE)), ctx, twice=True)
+        assert await driver.find(connection, ONE) == Found()
+        patches = [outcome.instance for outcome in ctx.outcomes.values() if outcome.instance]
+        assert patches == [{"metadata": {"retainedVolumes": {kept.resource_id: kept.name}}}]
+        assert driver.steps_towards(nothing(ONE), await driver.find(connection, ONE)).steps == ()
 
     async def test_instances_never_see_each_other(self, driver: MachineDriver, connection: VimConnection) -> None:
         mine, theirs = self.cluster.wanted(ONE), self.cluster.wanted(OTHER)

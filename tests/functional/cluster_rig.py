@@ -41,7 +41,7 @@ from tests.functional.agreement import assert_agreement
 from tests.functional.rig import SIMULATED_VIM, Rig, rig_in
 
 CLUSTER = Path(__file__).parents[2] / "samples" / "cluster-sandbox"
-VIP = "10.11.0.250"
+VIP = "10.11.0.20"  # low: simulated machines have addresses of the upper half
 PASSWORD = "over the hills"
 FORCEFUL = TerminateRequest(termination_type=TerminationType.FORCEFUL)
 
@@ -56,6 +56,28 @@ def parameters(*, masters: int = 1, **more: Any) -> dict[str, Any]:
 def instantiate(masters: int = 1, **more: Any) -> InstantiateRequest:
     flavour = "simple" if masters == 1 else "ha"
     return InstantiateRequest(flavour_id=flavour, additional_params=parameters(masters=masters, **more))
+
+
+def storage_parameters(**more: Any) -> dict[str, Any]:
+    """A storage server that serves two volumes, as the sample's flavour `storage` has it."""
+    server = {
+        "ssh_cp_name": "storageServer_CP1",
+        "username": "root",
+        "password": PASSWORD,
+        "cinder_volume_setup_params": [{"volume_resource_id": "storageServer_volume", "mount_to": "/volume"}],
+        "nfs_server_setup_params": [
+            {"export_dir": f"/volume/nfs/pv{number}", "export_to": "10.12.0.0/24"} for number in (1, 2)
+        ],
+    }
+    volumes = [
+        {"pv_manifest_file_path": f"Files/kubernetes/nfs-pv{number}.yaml", "nfs_server_cp": "storageServer_CP1"}
+        for number in (1, 2)
+    ]
+    return {"storage_server": server, "pv_registration_params": volumes, **more}
+
+
+def instantiate_storage(**more: Any) -> InstantiateRequest:
+    return InstantiateRequest(flavour_id="storage", additional_params=parameters(**storage_parameters(**more)))
 
 
 def out(steps: int = 1) -> ScaleRequest:
@@ -146,11 +168,11 @@ class ClusterRig:
 
         return self.connector.simulation.look(SIMULATED_VIM, look)
 
-    async def check(self, instance_id: str) -> None:
-        """Record, VIM, cluster and registry say the same, and the cluster is well."""
+    async def check(self, instance_id: str, beside: frozenset[str] = frozenset()) -> None:
+        """Record, VIM, cluster and registry say the same, and the cluster is well. `beside`: other instances."""
         vnf = (await self.rig.instance(instance_id)).vnf
         inventory = await self.rig.inventory()
-        assert set(inventory) <= {instance_id}
+        assert set(inventory) <= {instance_id} | beside
         assert_agreement(vnf.instantiated_vnf_info, inventory.get(instance_id))
         registered = [vim.id for vim in await self.rig.slipway.database.read(vims.list_all)]
         if vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED:
@@ -168,7 +190,8 @@ class ClusterRig:
 
 
 def _check_cluster(seen: Seen, info: InstantiatedVnfInfo, instance_id: str) -> None:
-    machines = {node_name(instance_id, vnfc.metadata["name"]): vnfc for vnfc in info.vnfc_resource_info}
+    nodes = [vnfc for vnfc in info.vnfc_resource_info if vnfc.vdu_id in ("masterNode", "workerNode")]
+    machines = {node_name(instance_id, vnfc.metadata["name"]): vnfc for vnfc in nodes}
     assert set(seen.nodes) == set(machines)
     assert all(node_is_ready(node) for node in seen.nodes.values())
     assert not any(node.get("spec", {}).get("unschedulable") for node in seen.nodes.values())

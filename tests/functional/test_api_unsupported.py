@@ -113,17 +113,22 @@ async def test_empty_ones_pass(world: World, version: str) -> None:
     await world.call("POST", f"{version}/vnf_instances/{new}/instantiate", 202, json=body)
 
 
-@pytest.mark.parametrize("version", [V1, LCM])
-async def test_ids_that_refer_to_nothing_are_kept_as_they_were_given(world: World, version: str) -> None:
+async def test_a_parent_that_is_nowhere_is_kept_as_it_was_given(world: World) -> None:
     new = await world.create((await world.show(await world.instantiated()))["vnfdId"])
-    unused = {"linkPortId": "nothing", **({"parentCpConfigId": "nothing"} if version == LCM else {})}
-    body = {"flavourId": "simple", **link(version, {**asked(*FIXED), **unused}, extLinkPorts=[PORT])}
-    begun = await world.call("POST", f"{version}/vnf_instances/{new}/instantiate", 202, json=body)
+    body = {"flavourId": "simple", **link(LCM, {**asked(*FIXED), "parentCpConfigId": "nothing"}, extLinkPorts=[PORT])}
+    begun = await world.call("POST", f"{LCM}/vnf_instances/{new}/instantiate", 202, json=body)
     await world.ended(begun.headers["Location"].rpartition("/")[2])
     (recorded,) = (await world.show(new))["instantiatedVnfInfo"]["extVirtualLinkInfo"]
     assert recorded["extLinkPorts"] == [PORT]
-    (config,) = (one for key, one in recorded["currentVnfExtCpData"][0]["cpConfig"].items() if key in ("000", "a"))
-    assert {name: config[name] for name in unused} == unused
+    assert recorded["currentVnfExtCpData"][0]["cpConfig"]["a"]["parentCpConfigId"] == "nothing"
+
+
+@pytest.mark.parametrize("version", [V1, LCM])
+async def test_a_port_that_is_nowhere_is_refused(world: World, version: str) -> None:
+    new = await world.create((await world.show(await world.instantiated()))["vnfdId"])
+    body = {"flavourId": "simple", **link(version, {**asked(*FIXED), "linkPortId": "nothing"}, extLinkPorts=[PORT])}
+    refused = await world.call("POST", f"{version}/vnf_instances/{new}/instantiate", 400, json=body)
+    assert "has no port 'nothing' in its extLinkPorts; it has: p." in refused.json()["detail"]
 
 
 @pytest.mark.parametrize("version", [V1, LCM])

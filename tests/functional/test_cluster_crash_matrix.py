@@ -21,16 +21,26 @@ from sqlalchemy.engine import URL
 from slipway.model.errors import VimFault
 from slipway.model.journal import UNTOUCHED
 from slipway.model.operation import OperationType, State
-from slipway.model.requests import AnyRequest, ChangePackageRequest, HealRequest
+from slipway.model.requests import AnyRequest, ChangePackageRequest, HealRequest, ModifyRequest
 from slipway.settings import Settings
 from slipway.simulator.vim.driver import SimulatedDriver
 from slipway.vim.fault_rules import Rule, RuleKind
 from tests.databases import setting
 from tests.drivers.stack import StackDriver
 from tests.functional.cluster_crash_child import work_on_a_cluster
-from tests.functional.cluster_rig import CLUSTER, FORCEFUL, ClusterRig, back, cluster_rig, instantiate, out
+from tests.functional.cluster_rig import (
+    CLUSTER,
+    FORCEFUL,
+    ClusterRig,
+    back,
+    cluster_rig,
+    instantiate,
+    instantiate_storage,
+    out,
+)
 from tests.functional.lives import Place, one_life
 from tests.functional.next_package import NEXT_ID, onboard_next
+from tests.functional.registry_rig import a_registry, onboard_registry, outputs
 from tests.functional.rig import SIMULATED_VIM, settings_in
 
 LEASE = 0.4
@@ -43,7 +53,7 @@ Request = Callable[[ClusterRig, str], Awaitable[AnyRequest]]
 class Flow:
     """`masters` 0: nothing stands before. `version`: of Kubernetes, before; `source`: where it comes from.
 
-    `fails`: the host's script that fails, so that all is rolled back.
+    `fails`: the host's script that fails, so that all is rolled back. `storage`: with a storage server.
     """
 
     kind: OperationType
@@ -54,6 +64,8 @@ class Flow:
     before: tuple[AnyRequest, ...] = ()
     broken: str | None = None
     fails: tuple[str, str] | None = None
+    storage: bool = False
+    registry: bool = False  # one stands beside the cluster
 
 
 def just(request: AnyRequest) -> Request:
@@ -89,6 +101,28 @@ def fetching(to: str) -> Request:
     return given
 
 
+async def a_registry_beside(rig: ClusterRig) -> str:
+    directory = rig.rig.slipway.settings.data_dir / "registry"
+    await onboard_registry(rig, directory, {})
+    instance_id, _ = await a_registry(rig, users=[{"username": "me", "password": "x y z"}])
+    return instance_id
+
+
+async def registries(rig: ClusterRig, instance_id: str) -> list[dict[str, Any]]:
+    (beside,) = set(await rig.rig.inventory()) - {instance_id}
+    server = (await outputs(rig, beside))["server"]
+    return [{"connection_type": 0, "server": server, "username": "me", "password": "x y z"}]
+
+
+async def connecting(rig: ClusterRig, instance_id: str) -> AnyRequest:
+    return instantiate(private_registry_connection_info=await registries(rig, instance_id))
+
+
+async def modifying(rig: ClusterRig, instance_id: str) -> AnyRequest:
+    given = {"private_registry_connection_info": await registries(rig, instance_id)}
+    return ModifyRequest(vnf_configurable_properties=given)
+
+
 PACKAGES = {"kind": "packages", "repository": "https://packages.example.com", "allow_unsigned": True}
 INSTANTIATE, SCALE, HEAL = OperationType.INSTANTIATE, OperationType.SCALE, OperationType.HEAL
 FLOWS = {
@@ -106,7 +140,16 @@ FLOWS = {
     "upgrade from packages": Flow(
         OperationType.CHANGE_VNFPKG, fetching("1.34.9"), masters=1, version="1.33.13", source=PACKAGES
     ),
+    "connect registries": Flow(INSTANTIATE, connecting, registry=True),
+    "modify registries": Flow(OperationType.MODIFY_INFO, modifying, masters=1, registry=True),
+    "rollback of modified registries": Flow(
+        OperationType.MODIFY_INFO, modifying, masters=1, registry=True, fails=("pull", "workerNode-1")
+    ),
     "terminate": Flow(OperationType.TERMINATE, just(FORCEFUL), masters=1),
+    "instantiate with storage": Flow(INSTANTIATE, just(instantiate_storage())),
+    "heal the storage server": Flow(HEAL, healing("storageServer-0"), masters=1, storage=True),
+    "scale out beside storage": Flow(SCALE, just(out(1)), masters=1, storage=True),
+    "rollback of storage": Flow(INSTANTIATE, just(instantiate_storage()), fails=("nfs_server", "storageServer-0")),
     "rollback of instantiate": Flow(INSTANTIATE, just(instantiate(3)), fails=("join", "masterNode-2")),
     "rollback of scale out": Flow(SCALE, just(out(2)), masters=1, fails=("join", "workerNode-3")),
 }
@@ -118,6 +161,7 @@ ON_A_STACK = [
     "heal two masters",
     "upgrade",
     "terminate",
+    "heal the storage server",
     "rollback of instantiate",
     "rollback of scale out",
 ]
@@ -133,6 +177,7 @@ class Prepared:
     steps: tuple[str, ...]
     ends: State
     simulated: type[SimulatedDriver]
+    beside: frozenset[str] = frozenset()
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in IN_MAKE_TEST else CRASH) for name in FLOWS])
@@ -188,7 +233,11 @@ async def prepare(flow: Flow, settings: Settings, simulated: type[SimulatedDrive
     async with cluster_rig(settings, simulated=simulated) as rig:
         asked = {"kubernetes_version": flow.version, "source": flow.source}
         chosen = {name: value for name, value in asked.items() if value is not None}
-        instance_id = await rig.cluster(flow.masters, **chosen) if flow.masters else await rig.rig.create()
+        beside = frozenset({await a_registry_beside(rig)} if flow.registry else ())
+        instance_id = await rig.rig.create()
+        if flow.masters:
+            wanted = instantiate_storage(**chosen) if flow.storage else instantiate(flow.masters, **chosen)
+            await rig.completed(INSTANTIATE, instance_id, wanted)
         for request in flow.before:
             await rig.completed(SCALE, instance_id, request)
         if flow.broken:
@@ -204,9 +253,9 @@ async def prepare(flow: Flow, settings: Settings, simulated: type[SimulatedDrive
     async with cluster_rig(settings, working=False, simulated=simulated) as rig:
         if flow.fails:
             await rig.rig.slipway.lcm.roll_back(operation_id)
-            return Prepared(settings, instance_id, operation_id, tuple(steps), State.ROLLED_BACK, simulated)
+            return Prepared(settings, instance_id, operation_id, tuple(steps), State.ROLLED_BACK, simulated, beside)
         accepted = await rig.rig.slipway.lcm.start_operation(flow.kind, instance_id, request)
-        return Prepared(settings, instance_id, accepted.id, tuple(steps), State.COMPLETED, simulated)
+        return Prepared(settings, instance_id, accepted.id, tuple(steps), State.COMPLETED, simulated, beside)
 
 
 async def fail(rig: ClusterRig, flow: Flow, instance_id: str, request: AnyRequest) -> tuple[str, list[str]]:
@@ -222,7 +271,7 @@ async def check(settings: Settings, prepared: Prepared) -> None:
     async with cluster_rig(settings, working=False, simulated=prepared.simulated) as rig:
         operation = await rig.rig.rest(prepared.operation_id)
         assert operation.operation_state is prepared.ends, operation.error
-        await rig.check(prepared.instance_id)
+        await rig.check(prepared.instance_id, prepared.beside)
 
 
 def copied(settings: Settings, directory: Path) -> Settings:

@@ -204,9 +204,11 @@ async def test_a_host_that_lets_nobody_in_is_named(rig: ClusterRig, fault: VimFa
     assert set(failed) == {("workerNode-1",)}
 
 
-async def test_a_parameter_that_does_nothing_yet_is_refused_before_anything_is_made(rig: ClusterRig) -> None:
+async def test_a_parameter_of_another_driver_is_refused_before_anything_is_made(rig: ClusterRig) -> None:
     balancer = {"ssh_cp_name": "x", "ssh_username": "x", "ssh_password": "x", "script_path": "Scripts/x.sh"}
-    with pytest.raises(Unprocessable, match=r"k8s_cluster_installation_param\.external_lb_param: it does nothing yet"):
+    with pytest.raises(
+        Unprocessable, match=r"k8s_cluster_installation_param\.external_lb_param: only clusters by .* kubespray"
+    ):
         await rig.rig.slipway.lcm.start_operation(
             OperationType.INSTANTIATE, await rig.rig.create(), instantiate(external_lb_param=balancer)
         )

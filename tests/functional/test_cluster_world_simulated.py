@@ -15,6 +15,8 @@ from tests.contract.cluster_world import INSTANCE, keep_contract, stage_on, want
 from tests.contract.host_checks import HOST_CHECKS
 from tests.contract.kube_checks import KUBE_CHECKS
 from tests.contract.plans import Context, run_plan
+from tests.contract.registry_checks import REGISTRY_CHECKS
+from tests.contract.storage_checks import STORAGE_HOST_CHECKS, STORAGE_KUBE_CHECKS
 
 
 async def test_the_simulated_world_keeps_the_contract(tmp_path: Path) -> None:
@@ -25,7 +27,9 @@ async def test_the_simulated_world_keeps_the_contract(tmp_path: Path) -> None:
         found = await driver.find(vim, INSTANCE)
         login = SshLogin(username="root", password="over the hills")
         stage = stage_on(connector, vim, found.machines, login, None, patience=2.0)
-        await keep_contract(stage, (*HOST_CHECKS, *BOOTSTRAP_CHECKS, *KUBE_CHECKS))
+        hosts = (*HOST_CHECKS, *STORAGE_HOST_CHECKS)
+        clusters = (*BOOTSTRAP_CHECKS, *REGISTRY_CHECKS, *STORAGE_KUBE_CHECKS, *KUBE_CHECKS)
+        await keep_contract(stage, (*hosts, *clusters))
     finally:
         driver.close()
         connector.close()

@@ -13,6 +13,7 @@ import httpx
 
 from tests.functional.cluster_rig import CLUSTER, parameters
 from tests.functional.processes import running
+from tests.functional.registry_rig import REGISTRY
 from tests.functional.test_processes import LCM, onboard, wait_for
 
 CANARY = f"canary-{uuid4().hex}"
@@ -126,7 +127,7 @@ def build_a_cluster(client: httpx.Client, place: Path) -> None:
         "http_proxy": f"http://me:{planted('proxy')}@proxy.example:3128",
         "https_proxy": f"http://me:{planted('proxy')}@proxy.example:3128",
     }
-    registry = {"connection_type": 1, "server": "registry.example:5000", "username": "me",
+    registry = {"connection_type": 0, "server": build_a_registry(client, place), "username": "me",
                 "password": planted("registry")}  # fmt: skip
     installation = parameters(proxy=proxy, private_registry_connection_info=[registry])
     for node in ("master_node", "worker_node"):
@@ -135,6 +136,24 @@ def build_a_cluster(client: httpx.Client, place: Path) -> None:
     operation = run(client, "POST", f"{LCM}/vnf_instances/{instance['id']}/instantiate", body)
     assert operation is not None
     assert operation["operationState"] == "COMPLETED", operation.get("error")
+    other = [registry | {"password": planted("mistyped")}]
+    changed = {"vnfConfigurableProperties": {"private_registry_connection_info": other}}
+    refused = run(client, "PATCH", f"{LCM}/vnf_instances/{instance['id']}", changed)
+    assert refused is not None
+    assert refused["operationState"] == "FAILED_TEMP"
+
+
+def build_a_registry(client: httpx.Client, place: Path) -> str:
+    """Where it serves."""
+    instance = client.post(f"{LCM}/vnf_instances", json={"vnfdId": onboard(client, place, REGISTRY)}).json()
+    asked = {"ssh_cp_name": "CP1", "ssh_username": "root", "ssh_password": planted("ssh"), "source": "package",
+             "users": [{"username": "me", "password": planted("registry")}]}  # fmt: skip
+    body = {"flavourId": "simple", "additionalParams": {"private_registry_installation_param": asked}}
+    operation = run(client, "POST", f"{LCM}/vnf_instances/{instance['id']}/instantiate", body)
+    assert operation is not None
+    assert operation["operationState"] == "COMPLETED", operation.get("error")
+    shown = client.get(f"{LCM}/vnf_instances/{instance['id']}").json()
+    return str(shown["instantiatedVnfInfo"]["metadata"]["registry"]["server"])
 
 
 def fail(client: httpx.Client, path: str) -> None:

@@ -59,12 +59,14 @@ async def test_a_whole_heal_is_refused_too_unless_it_is_asked_for(tmp_path: Path
         await rig.check(cluster)
 
 
-async def test_a_cluster_that_is_being_made_anew_takes_no_vnfs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", [False, True])
+async def test_a_cluster_that_is_being_made_anew_takes_no_vnfs(tmp_path: Path, named: bool) -> None:
     async with cluster_rig(settings_in(tmp_path)) as rig:
         cluster = await rig.cluster()
         await rig.rig.slipway.worker.shut_down(grace=5)  # type: ignore[union-attr]
         lcm, comes = rig.rig.slipway.lcm, await rig.rig.create()
-        heal = await lcm.start_operation(OperationType.HEAL, cluster, HealRequest())
+        whole = await rig.heal(cluster, *await rig.machines(cluster)) if named else HealRequest()
+        heal = await lcm.start_operation(OperationType.HEAL, cluster, whole)
         on_it = InstantiateRequest(
             flavour_id="simple", vim_connection_info={"vim": VimConnectionInfo(vim_id=vim_id_of(cluster))}
         )

@@ -14,7 +14,7 @@ from tests.lab.stages import needs
 
 pytestmark = pytest.mark.group(name="cluster")
 
-VIP = "10.11.0.250"
+VIP = "10.11.0.20"  # low: machines of the sandbox have addresses of the upper half
 ALL = {f"masternode-{number}": True for number in range(3)} | {"workernode-0": True, "workernode-1": True}
 
 

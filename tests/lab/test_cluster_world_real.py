@@ -15,6 +15,8 @@ from tests.contract.cluster_world import INSTANCE, keep_contract, stage_on, want
 from tests.contract.host_checks import HOST_CHECKS
 from tests.contract.kube_checks import KUBE_CHECKS
 from tests.contract.plans import Context, run_plan
+from tests.contract.registry_checks import REGISTRY_CHECKS
+from tests.contract.storage_checks import STORAGE_HOST_CHECKS, STORAGE_KUBE_CHECKS
 
 pytestmark = pytest.mark.group(name="world")
 
@@ -33,6 +35,8 @@ async def test_the_real_world_keeps_the_contract(
         found = tuple(machine for outcome in context.outcomes.values() for machine in outcome.machines)
         login = SshLogin(username="slipway", password=str(connection.access_info["password"]))
         stage = stage_on(connector, connection, found, login, REPOSITORY, patience=120.0)
-        await keep_contract(stage, (*HOST_CHECKS, *BOOTSTRAP_CHECKS, *KUBE_CHECKS))
+        hosts = (*HOST_CHECKS, *STORAGE_HOST_CHECKS)
+        clusters = (*BOOTSTRAP_CHECKS, *REGISTRY_CHECKS, *STORAGE_KUBE_CHECKS, *KUBE_CHECKS)
+        await keep_contract(stage, (*hosts, *clusters))
     finally:
         await connector.close()

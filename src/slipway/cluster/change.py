@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from slipway.cluster.checks import check_cluster
 from slipway.cluster.naming import node_name
 from slipway.cluster.parameters import ClusterParameters, NodeParameters
-from slipway.cluster.request import ClusterRequest, read_request
+from slipway.cluster.request import Check, ClusterRequest, read_request
 from slipway.cluster.spec import ClusterSpec, Node, login_of
 from slipway.model.machine import FoundMachine
 from slipway.model.situation import PlanningSituation
@@ -67,8 +68,8 @@ class ClusterChange:
         )
 
 
-def cluster_change(situation: PlanningSituation) -> ClusterChange:
-    request = read_request(situation)
+def cluster_change(situation: PlanningSituation, check: Check = check_cluster) -> ClusterChange:
+    request = read_request(situation, check)
     target = situation.change.after
     return ClusterChange(
         situation,
@@ -78,9 +79,9 @@ def cluster_change(situation: PlanningSituation) -> ClusterChange:
     )
 
 
-def cluster_now(situation: PlanningSituation) -> tuple[ClusterSpec, Nodes]:
+def cluster_now(situation: PlanningSituation, check: Check = check_cluster) -> tuple[ClusterSpec, Nodes]:
     """The cluster as it is, with nothing to be done."""
-    change = cluster_change(situation)
+    change = cluster_change(situation, check)
     return change.cluster(masters(change.before)), change.before
 
 

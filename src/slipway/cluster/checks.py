@@ -13,24 +13,22 @@ import msgspec
 from slipway.cluster.networks import ClusterNetworks, chosen_networks, network_problems, vip_problem
 from slipway.cluster.parameters import (
     BUILT_IN_CNIS,
+    BY_KUBESPRAY,
     DEFAULT_CNI,
-    HTTP,
-    NOT_YET,
     PATH,
     ClusterParameters,
     MasterParameters,
     NodeParameters,
-    RegistryParameters,
 )
 from slipway.cluster.roles import NodeRole, NoRole, role_of, unknown
 from slipway.cluster.schema import Problems, Refusal
 from slipway.cluster.source_parameters import SourceParameters
+from slipway.cluster.storage_checks import check_storage
 from slipway.model.descriptor import Flavour, Level
 from slipway.model.errors import Unprocessable
 
-NOTHING = "it does nothing yet; leave it out"
+OF_KUBESPRAY = "only clusters by the management driver kubespray have it; leave it out, or name that driver in the VNFD"
 BY_SCRIPT = "with script_path the package's script decides this, and is not told; leave it out"
-NOT_TOLD = "with script_path only HTTP registries without login are told to the package's script; leave it out"
 
 
 class NetworkFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +53,7 @@ class CheckedCluster(msgspec.Struct, frozen=True, kw_only=True):
     vip: str | None = None
     vip_port: str | None = None
     floating_ip: str | None = None  # by its name in the VIM's template
+    storage: str | None = None  # the VDU of the storage server
 
     @property
     def balanced(self) -> bool:
@@ -71,11 +70,13 @@ def check_cluster(
 ) -> CheckedCluster:
     """BadRequest that names everything that does not fit."""
     problems = Problems()
-    masters = _role(parameters.master_node, "master_node", flavour, scale, level, problems)
-    workers = _role(parameters.worker_node, "worker_node", flavour, scale, level, problems)
-    _check_connection_points(parameters.master_node, "master_node", masters, flavour, facts, problems)
-    _check_connection_points(parameters.worker_node, "worker_node", workers, flavour, facts, problems)
-    _check_storage(parameters, flavour, problems)
+    masters = read_role(parameters.master_node, "master_node", flavour, scale, level, problems)
+    workers = read_role(parameters.worker_node, "worker_node", flavour, scale, level, problems)
+    check_connection_points(parameters.master_node, "master_node", masters, flavour, facts, problems)
+    check_connection_points(parameters.worker_node, "worker_node", workers, flavour, facts, problems)
+    nodes_vdus = tuple(role.vdu for role in (masters, workers) if role)
+    storage = check_storage(parameters, flavour, flavour.counts(scale, level or Level(name="")), nodes_vdus,
+                            has_template=facts.has_template, problems=problems)  # fmt: skip
     problems.raise_if_any()
     assert masters is not None  # noqa: S101 - otherwise there was a problem
     assert workers is not None  # noqa: S101
@@ -83,7 +84,7 @@ def check_cluster(
         what = f"masters and workers are both machines of {masters.vdu!a}"
         problems.add(f"{PATH}.worker_node", Refusal(what, "name different VDUs or aspects"))
     _check_masters(parameters, masters, flavour, facts, problems)
-    nodes = _node_network(parameters, flavour, facts)
+    nodes = node_network_of(parameters, flavour, facts)
     networks = chosen_networks(parameters.master_node, nodes, masters.most + workers.most)
     for name, refusal in network_problems(networks, masters.most + workers.most, facts.node_addresses):
         problems.add(f"{PATH}.master_node.{name}", refusal)
@@ -96,7 +97,8 @@ def check_cluster(
         networks=networks,
         vip=vip,
         vip_port=point if point and _is_in_template(point, flavour, facts) else None,
-        floating_ip=_floating_ip(parameters.master_node, masters, flavour, facts),
+        floating_ip=floating_ip_of(parameters.master_node, masters, flavour, facts),
+        storage=storage,
     )
 
 
@@ -110,7 +112,7 @@ def refuse_master_count(count: int) -> Refusal | None:
     return None
 
 
-def _role(
+def read_role(
     node: NodeParameters, name: str, flavour: Flavour, scale: dict[str, int], level: Level | None, problems: Problems
 ) -> NodeRole | None:
     try:
@@ -126,7 +128,7 @@ def _role(
     return role
 
 
-def _check_connection_points(
+def check_connection_points(
     node: NodeParameters, name: str, role: NodeRole | None, flavour: Flavour, facts: NetworkFacts, problems: Problems
 ) -> None:
     for parameter, point in (("ssh_cp_name", node.ssh_cp_name), ("nic_cp_name", node.nic_cp_name)):
@@ -134,7 +136,11 @@ def _check_connection_points(
             continue
         if parameter == "ssh_cp_name" and node.nic_cp_name and _is_in_template(point, flavour, facts):
             continue  # a floating IP
-        if refusal := _refuse_connection_point(point, role.vdu, flavour):
+        if parameter == "ssh_cp_name" and _is_in_template(point, flavour, facts):
+            own = [one.name for one in flavour.connection_points.values() if one.vdu == role.vdu]
+            what = f"{point!a} is no connection point; a floating IP of the template goes with nic_cp_name"
+            problems.add(f"{PATH}.{name}.{parameter}", Refusal(what, f"let nic_cp_name be one of: {', '.join(own)}"))
+        elif refusal := _refuse_connection_point(point, role.vdu, flavour):
             problems.add(f"{PATH}.{name}.{parameter}", refusal)
 
 
@@ -155,7 +161,7 @@ def _check_masters(
     if refusal := refuse_master_count(masters.count):
         problems.add(path, refusal)
     point = parameters.master_node.cluster_cp_name
-    _check_floating_ip(parameters.master_node, masters, flavour, facts, problems)
+    check_floating_ip(parameters.master_node, masters, flavour, facts, problems)
     if point is not None and _is_in_template(point, flavour, facts):
         if masters.count == 1:
             cure = f"write {parameters.master_node.traffic_cp_name}, leave it out, or take several masters"
@@ -179,7 +185,7 @@ def _check_masters(
         problems.add(f"{path}.cluster_ip", Refusal(what, cure))
 
 
-def _check_floating_ip(
+def check_floating_ip(
     node: MasterParameters, masters: NodeRole, flavour: Flavour, facts: NetworkFacts, problems: Problems
 ) -> None:
     if node.cluster_fip_name is None:
@@ -193,7 +199,7 @@ def _check_floating_ip(
         problems.add(path, Refusal(what, "name that port by cluster_cp_name"))
 
 
-def _floating_ip(node: MasterParameters, masters: NodeRole, flavour: Flavour, facts: NetworkFacts) -> str | None:
+def floating_ip_of(node: MasterParameters, masters: NodeRole, flavour: Flavour, facts: NetworkFacts) -> str | None:
     """What is named; of one master that SSH reaches by a floating IP, that one."""
     alone = masters.count == 1 and _is_in_template(node.ssh_cp_name, flavour, facts)
     return node.cluster_fip_name or (node.ssh_cp_name if alone else None)
@@ -202,19 +208,6 @@ def _floating_ip(node: MasterParameters, masters: NodeRole, flavour: Flavour, fa
 def _is_in_template(name: str, flavour: Flavour, facts: NetworkFacts) -> bool:
     """As a port or a floating IP that the VNFD does not know; what it is will be seen when the VIM has made it."""
     return facts.has_template and name not in flavour.connection_points
-
-
-def _check_storage(parameters: ClusterParameters, flavour: Flavour, problems: Problems) -> None:
-    known = tuple(flavour.connection_points)
-    named = [(f"pv_registration_params[{at}].nfs_server_cp", one.nfs_server_cp)
-             for at, one in enumerate(parameters.pv_registration_params)]  # fmt: skip
-    if storage := parameters.storage_server:
-        named.append(("storage_server.ssh_cp_name", storage.ssh_cp_name))
-        if storage.nic_cp_name is not None:
-            named.append(("storage_server.nic_cp_name", storage.nic_cp_name))
-    for parameter, point in named:
-        if point not in known:
-            problems.add(f"{PATH}.{parameter}", unknown("connection point", point, known))
 
 
 def _checked_vip(
@@ -236,7 +229,7 @@ def _checked_vip(
     return given
 
 
-def _node_network(parameters: ClusterParameters, flavour: Flavour, facts: NetworkFacts) -> str | None:
+def node_network_of(parameters: ClusterParameters, flavour: Flavour, facts: NetworkFacts) -> str | None:
     """What the VIM says, else what the VNFD says about the masters' link, else what the request says."""
     point = flavour.connection_points.get(parameters.master_node.traffic_cp_name)
     name = point.virtual_link if point else None
@@ -247,15 +240,13 @@ def _node_network(parameters: ClusterParameters, flavour: Flavour, facts: Networ
 
 def refuse_unsupported_parameters(parameters: ClusterParameters) -> None:
     """Unprocessable that names all of them."""
-    found = [f"{PATH}.{name}: {why}." for name, why in (*_not_yet(parameters), *_by_script(parameters))]
+    found = [f"{PATH}.{name}: {why}." for name, why in (*_of_kubespray(parameters), *_by_script(parameters))]
     if found:
         raise Unprocessable(" ".join(found))
 
 
-def _not_yet(parameters: ClusterParameters) -> Iterator[tuple[str, str]]:
-    for name in NOT_YET:
-        if getattr(parameters, name):
-            yield name, NOTHING
+def _of_kubespray(parameters: ClusterParameters) -> Iterator[tuple[str, str]]:
+    yield from ((name, OF_KUBESPRAY) for name in BY_KUBESPRAY if getattr(parameters, name))
 
 
 def _by_script(parameters: ClusterParameters) -> Iterator[tuple[str, str]]:
@@ -270,16 +261,6 @@ def _by_script(parameters: ClusterParameters) -> Iterator[tuple[str, str]]:
         "worker_node.taints": parameters.worker_node.taints is not None,
     }
     yield from ((name, BY_SCRIPT) for name, is_given in given.items() if is_given)
-    for at, registry in enumerate(parameters.private_registry_connection_info):
-        yield from ((f"private_registry_connection_info[{at}].{name}", NOT_TOLD) for name in _beyond_http(registry))
-
-
-def _beyond_http(registry: RegistryParameters) -> Iterator[str]:
-    if registry.connection_type != HTTP:
-        yield "connection_type"
-    for name in ("username", "password", "certificate_path", "hosts_string"):
-        if getattr(registry, name) is not None:
-            yield name
 
 
 def named_files(parameters: ClusterParameters) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from slipway.cluster.naming import API_PORT
-from slipway.cluster.spec import ClusterSpec, Node
+from slipway.cluster.spec import ClusterSpec, Node, Server
 from slipway.cluster.steps.dependencies import Connector, RemoteHost
 from slipway.cluster.steps.machine import address_of
 from slipway.cluster.steps.unreachable import UnreachableHosts
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from slipway.kube.credentials import Credentials
     from slipway.remote.pool import Pool
     from slipway.remote.ssh_host import SshHost
+    from slipway.remote.target import SshTarget
 
 ADMIN = "/etc/kubernetes/admin.conf"
 MOST_CLUSTERS = 256  # whose administrator's credentials are remembered
@@ -60,12 +61,21 @@ class SshConnector:
             machine=machine.resource_id,
             **login,
         )
-        self._check(node, target.address)
+        self._check(node.slot, target.address)
         return SshHost(self._connections(), target)
 
     async def host_key(self, node: Node, ctx: StepContext) -> str | None:
         known = self._connections().known
         return await known.pinned((await self.host(node, ctx)).target.known_as)
+
+    async def host_at(self, server: Server, ctx: StepContext) -> SshHost:
+        from slipway.remote.ssh_host import SshHost
+
+        self._check("the server", server.address)
+        return SshHost(self._connections(), await _target(server, ctx))
+
+    async def host_key_at(self, server: Server, ctx: StepContext) -> str | None:
+        return server.host_key or await self._connections().known.pinned((await _target(server, ctx)).known_as)
 
     @asynccontextmanager
     async def api(self, cluster: ClusterSpec, ctx: StepContext, within: float | None = None) -> AsyncIterator[KubeApi]:
@@ -81,13 +91,13 @@ class SshConnector:
             await self._pool.close()
             self._pool = None
 
-    def _check(self, node: Node, address: str) -> None:
+    def _check(self, name: str, address: str) -> None:
         if self._guard is None:
             return
         try:
             self._guard.check_address(address)
         except OutgoingRequestError as error:
-            raise StepError(f"SSH does not go to {node.slot}: {error.detail}") from None
+            raise StepError(f"SSH does not go to {name}: {error.detail}") from None
 
     async def _ready(self, node: Node, ctx: StepContext) -> tuple[KubeApi, AsyncExitStack]:
         remembered = node.machine in self._known
@@ -141,6 +151,18 @@ class SshConnector:
         return self._pool
 
 
+async def _target(server: Server, ctx: StepContext) -> SshTarget:
+    from slipway.remote.target import SshTarget
+
+    login = server.login
+    secrets = await ctx.decrypt_secrets(
+        {"password": login.password, "private_key": login.private_key, "passphrase": login.passphrase}
+    )
+    return SshTarget(
+        address=server.address, username=login.username, port=login.port, host_key=server.host_key, **secrets
+    )
+
+
 class ConnectorByVim:
     """SSH, but for machines of VIM types that have a connector of their own."""
 
@@ -154,6 +176,12 @@ class ConnectorByVim:
     async def host_key(self, node: Node, ctx: StepContext) -> str | None:
         return await (await self._chosen(ctx)).host_key(node, ctx)
 
+    async def host_at(self, server: Server, ctx: StepContext) -> RemoteHost:
+        return await (await self._for_servers(ctx)).host_at(server, ctx)
+
+    async def host_key_at(self, server: Server, ctx: StepContext) -> str | None:
+        return await (await self._for_servers(ctx)).host_key_at(server, ctx)
+
     @asynccontextmanager
     async def api(self, cluster: ClusterSpec, ctx: StepContext, within: float | None = None) -> AsyncIterator[KubeApi]:
         async with (await self._chosen(ctx)).api(cluster, ctx, within) as api:
@@ -163,6 +191,11 @@ class ConnectorByVim:
         for one in (self._ssh, *self._others.values()):
             if isinstance(one, SshConnector):
                 await one.close()
+
+    async def _for_servers(self, ctx: StepContext) -> Connector:
+        """Their addresses come from requests, so they are always judged, whichever VIM the machines are on."""
+        chosen = await self._chosen(ctx)
+        return self._ssh if isinstance(chosen, SshConnector) else chosen
 
     async def _chosen(self, ctx: StepContext) -> Connector:
         return self._others.get((await ctx.connection()).vim_type, self._ssh)

@@ -10,18 +10,22 @@ from typing import Any
 from slipway.cluster import plans, upgrade
 from slipway.cluster.change import ClusterChange, cluster_change, cluster_now, masters
 from slipway.cluster.checks import check_files, refuse_master_count, refuse_unsupported_parameters
-from slipway.cluster.parameters import PATH, ClusterParameters
+from slipway.cluster.modified_registries import check_modified_registries, modified_registries
+from slipway.cluster.parameters import PATH, REGISTRIES, ClusterParameters
 from slipway.cluster.plan_adjustments import with_helm, with_node_script
 from slipway.cluster.quorum import has_no_power, lost_quorum, quorum
 from slipway.cluster.recorded import recorded_version
+from slipway.cluster.registry_plans import plan_modified_registries, with_registries
 from slipway.cluster.request import ClusterRequest, cluster_vim_name, read_request
 from slipway.cluster.steps import actions
 from slipway.cluster.steps.dependencies import Dependencies
+from slipway.cluster.storage_plan import with_storage
 from slipway.model.action import Action
 from slipway.model.connectivity import connected, links_of, moved_points
 from slipway.model.errors import BadRequest, RequestError, Unprocessable
 from slipway.model.hooks import CLUSTER_DRIVERS, Edges, HookPlan
 from slipway.model.operation import OperationType
+from slipway.model.plan import Plan
 from slipway.model.requests import ChangeExtConnRequest, ChangePackageRequest, HealRequest, ScaleRequest
 from slipway.model.situation import PlanningSituation, Situation
 
@@ -42,6 +46,8 @@ class KubernetesDriver:
         self.actions: tuple[Action[Any], ...] = actions.cluster_actions(deps)
 
     def check(self, situation: Situation) -> None:
+        if situation.operation is OperationType.MODIFY_INFO:
+            check_modified_registries(situation)
         if checks := CHECKS.get(situation.operation):
             request = read_request(situation)
             for check in checks:
@@ -59,9 +65,22 @@ class KubernetesDriver:
         if planner is None:
             return HookPlan()
         change = cluster_change(situation)
-        _check_quorum(change)
+        check_quorum(change)
         plan = planner(change, edges)
-        return dataclasses.replace(plan, end=with_node_script(with_helm(plan.end, change), change))
+        end = with_registries(with_node_script(with_helm(plan.end, change), change), change)
+        return with_storage(dataclasses.replace(plan, end=end), change, edges)
+
+    def package_files(self, situation: Situation) -> tuple[str, ...]:
+        if situation.operation not in SETS_UP_STORAGE:
+            return ()
+        parameters = read_request(situation).parameters
+        return tuple(volume.pv_manifest_file_path for volume in parameters.pv_registration_params)
+
+    def modification(self, situation: PlanningSituation) -> Plan:
+        """Registries that are others now, on every node there is."""
+        if (registries := modified_registries(situation)) is None:
+            return Plan()
+        return plan_modified_registries(cluster_change(situation), *registries)
 
 
 def _unregister(situation: PlanningSituation, edges: Edges) -> HookPlan:
@@ -76,10 +95,10 @@ def _unregister(situation: PlanningSituation, edges: Edges) -> HookPlan:
 
 
 def _heal(change: ClusterChange, edges: Edges) -> HookPlan:
-    return plans.plan_new_cluster(change, edges) if _is_whole(change) else plans.plan_heal(change, edges)
+    return plans.plan_new_cluster(change, edges) if is_whole(change) else plans.plan_heal(change, edges)
 
 
-def _is_whole(change: ClusterChange) -> bool:
+def is_whole(change: ClusterChange) -> bool:
     """Every master is made anew, so the cluster is: nothing of the old one can be asked or told."""
     if masters(change.staying):
         return False
@@ -88,7 +107,7 @@ def _is_whole(change: ClusterChange) -> bool:
     return True
 
 
-def _check_quorum(change: ClusterChange) -> None:
+def check_quorum(change: ClusterChange) -> None:
     """A cluster that stays needs its etcd: nothing is begun on one whose masters have lost their power."""
     control = masters(change.before)
     if not control or not masters(change.staying):
@@ -111,7 +130,16 @@ def _check_parameters(cluster: ClusterRequest, _: Any) -> None:
     check_files(cluster.parameters, cluster.situation.files)
 
 
-def _check_version(cluster: ClusterRequest, _: Any) -> None:
+def _check_registries(cluster: ClusterRequest, _: Any) -> None:
+    """Of some nodes only they would be others, and of all of them until the next operation."""
+    if cluster.asked.get(REGISTRIES) is not None:
+        raise BadRequest(
+            f"{PATH}.{REGISTRIES}: the nodes that stay would not hear of it; change "
+            f"vnfConfigurableProperties.{REGISTRIES} by a modification (PATCH), which reaches all nodes."
+        )
+
+
+def check_version(cluster: ClusterRequest, _: Any) -> None:
     """One that differs would build nodes that the cluster can't take."""
     recorded = recorded_version(cluster.situation.instance.vnf)
     if cluster.asked.get("kubernetes_version") is None or recorded is None:
@@ -125,6 +153,11 @@ def _check_version(cluster: ClusterRequest, _: Any) -> None:
 
 def _check_scale(cluster: ClusterRequest, request: ScaleRequest) -> None:
     flavour, role = cluster.situation.flavour, cluster.checked.masters
+    if cluster.checked.storage in flavour.aspects[request.aspect_id].deltas:
+        raise BadRequest(
+            f"aspectId: {request.aspect_id!a} scales the storage server, and one machine serves the cluster's volumes; "
+            "give it larger ones instead."
+        )
     if role.vdu not in flavour.aspects[request.aspect_id].deltas:
         return
     count = flavour.members(role.vdu, request.levels_after(cluster.scale_levels), cluster.level)
@@ -137,7 +170,7 @@ def _check_scale(cluster: ClusterRequest, request: ScaleRequest) -> None:
         )
 
 
-def _check_heal(cluster: ClusterRequest, request: HealRequest) -> None:
+def check_heal(cluster: ClusterRequest, request: HealRequest) -> None:
     info = cluster.situation.instance.vnf.instantiated_vnf_info
     if info is None or not request.vnfc_instance_id:
         return
@@ -152,7 +185,7 @@ def _check_upgrade(cluster: ClusterRequest, _: ChangePackageRequest) -> None:
     upgrade.wanted_version(cluster)
 
 
-def _check_connectivity(cluster: ClusterRequest, request: ChangeExtConnRequest) -> None:
+def check_connectivity(cluster: ClusterRequest, request: ChangeExtConnRequest) -> None:
     """Certificates, etcd and every kubelet know nodes by their addresses: those of the cluster's own ports stay."""
     info = cluster.situation.instance.vnf.instantiated_vnf_info
     if info is None:
@@ -186,10 +219,10 @@ def _connection_points(parameters: ClusterParameters) -> Iterator[tuple[str, str
 Check = Callable[[ClusterRequest, Any], None]  # with the operation's own request
 CHECKS: dict[OperationType, tuple[Check, ...]] = {
     OperationType.INSTANTIATE: (_check_parameters,),
-    OperationType.SCALE: (_check_parameters, _check_version, _check_scale),
-    OperationType.HEAL: (_check_parameters, _check_version, _check_heal),
-    OperationType.CHANGE_VNFPKG: (_check_parameters, _check_upgrade),
-    OperationType.CHANGE_EXT_CONN: (_check_connectivity,),
+    OperationType.SCALE: (_check_parameters, _check_registries, check_version, _check_scale),
+    OperationType.HEAL: (_check_parameters, _check_registries, check_version, check_heal),
+    OperationType.CHANGE_VNFPKG: (_check_parameters, _check_registries, _check_upgrade),
+    OperationType.CHANGE_EXT_CONN: (check_connectivity,),
 }
 PLANNERS: dict[str, Callable[[ClusterChange, Edges], HookPlan]] = {
     "instantiate": plans.plan_new_cluster,
@@ -197,4 +230,5 @@ PLANNERS: dict[str, Callable[[ClusterChange, Edges], HookPlan]] = {
     "heal": _heal,
     "change_current_package": upgrade.plan_upgrade,
 }
+SETS_UP_STORAGE = (OperationType.INSTANTIATE, OperationType.HEAL, OperationType.CHANGE_VNFPKG)
 REGISTERS_VIM = (OperationType.INSTANTIATE, OperationType.HEAL)  # clusters are registered when they are made, or anew

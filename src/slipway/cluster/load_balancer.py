@@ -37,10 +37,11 @@ class VirtualAddress(msgspec.Struct, frozen=True, kw_only=True):
 
 def haproxy_config(masters: Sequence[Backend]) -> str:
     """Connections go only to API servers that say they are ready. There is no statistics page."""
-    everywhere = "[::]" if any(":" in _address(master.address) for master in masters) else "*"
+    everywhere = "[::]" if any(":" in checked_address(master.address) for master in masters) else "*"
     both = " v4v6" if everywhere == "[::]" else ""
     servers = [
-        f"    server {_name(master.name)} {host_and_port(_address(master.address), API_PORT)}" for master in masters
+        f"    server {checked_name(master.name)} {host_and_port(checked_address(master.address), API_PORT)}"
+        for master in masters
     ]
     return _lines(
         "global",
@@ -72,7 +73,7 @@ def keepalived_config(
 
     Peers are named one by one: no multicast, which many networks drop. VRRP of IPv6 has no passwords.
     """
-    addresses = {master.name: _address(master.address) for master in masters}
+    addresses = {master.name: checked_address(master.address) for master in masters}
     peers = [f"        {address}" for name, address in addresses.items() if name != own]
     if not _PASSWORD.fullmatch(password):
         raise ValueError("a VRRP password has 8 letters or digits")
@@ -110,7 +111,7 @@ def keepalived_config(
     )
 
 
-def _name(name: str) -> str:
+def checked_name(name: str) -> str:
     if not DNS_LABEL.fullmatch(name):
         raise ValueError("a master's name is not a DNS label")
     return name
@@ -122,7 +123,7 @@ def _interface(name: str) -> str:
     return name
 
 
-def _address(address: str) -> str:
+def checked_address(address: str) -> str:
     made = ipaddress.ip_address(address)
     if isinstance(made, ipaddress.IPv6Address) and made.scope_id:
         raise ValueError("an address with a scope is good on one machine only")
@@ -135,7 +136,7 @@ def _version(address: str) -> int:
 
 def _with_prefix(virtual: VirtualAddress) -> str:
     longest = 32 if _version(virtual.address) == 4 else 128
-    return f"{_address(virtual.address)}/{_between(virtual.prefix or longest, 1, longest)}"
+    return f"{checked_address(virtual.address)}/{_between(virtual.prefix or longest, 1, longest)}"
 
 
 def _between(number: int, lowest: int, highest: int) -> int:

@@ -37,12 +37,18 @@ class ClusterNetworks(msgspec.Struct, frozen=True, kw_only=True):
     max_pods: int = MOST_PODS
 
 
-def chosen_networks(masters: MasterParameters, nodes: str | None, node_count: int) -> ClusterNetworks:
+def chosen_networks(
+    masters: MasterParameters,
+    nodes: str | None,
+    node_count: int,
+    pod_defaults: tuple[str, ...] = POD_DEFAULTS,
+    service_defaults: tuple[str, ...] = SERVICE_DEFAULTS,
+) -> ClusterNetworks:
     """What the request says; otherwise the first default of the nodes' IP version that overlaps nothing known."""
     given = [ipaddress.ip_network(one) for one in (masters.pod_cidr, masters.cluster_cidr, nodes) if one]
     ip_version = given[-1].version if given else 4
-    services = masters.cluster_cidr or _free(SERVICE_DEFAULTS, given, ip_version)
-    pods = masters.pod_cidr or _free(POD_DEFAULTS, [*given, ipaddress.ip_network(services)], ip_version)
+    services = masters.cluster_cidr or _free(service_defaults, given, ip_version)
+    pods = masters.pod_cidr or _free(pod_defaults, [*given, ipaddress.ip_network(services)], ip_version)
     prefix = node_prefix(ipaddress.ip_network(pods), node_count)
     return ClusterNetworks(
         pods=pods, services=services, nodes=nodes, node_prefix=prefix, max_pods=_pods_in(prefix, ip_version)

@@ -18,16 +18,19 @@ from slipway.cluster.values import (
     Secret,
     address,
     choice,
+    data_directory,
     flag,
+    host_key,
     hosts_line,
+    image,
     image_repository,
     key_text,
     name,
     network,
-    node_path,
     optional_package_path,
     optional_text,
     package_path,
+    registry_user,
     secret,
     server,
     text,
@@ -40,11 +43,17 @@ from slipway.model.json_documents import merge_patch
 
 NAME = "k8s_cluster_installation_param"
 PATH = f"additionalParams.{NAME}"
+REGISTRIES = "private_registry_connection_info"
 
 DEFAULT_CNI = "flannel"
 BUILT_IN_CNIS = (DEFAULT_CNI, "none")
 HTTP, HTTPS = 0, 1  # `connection_type` of a registry
-NOT_YET = ("storage_server", "pv_registration_params", "ansible", "external_lb_param")  # refused: cluster/checks.py
+BY_KUBESPRAY = ("ansible", "external_lb_param")  # for clusters that kubespray builds: slipway/kubespray
+OFTEN_EMPTY = (
+    *BY_KUBESPRAY,
+    "storage_server",
+    "pv_registration_params",
+)  # in requests that are made for other managers
 _MANIFESTS = (".yaml", ".yml", ".json")
 
 
@@ -76,11 +85,9 @@ class ShortCredentials(Parameters, frozen=True, kw_only=True):
     worker_node_password: Annotated[Secret | None, secret] = None
 
 
-class NodeParameters(Parameters, frozen=True, kw_only=True):
-    """Machines of one role. They are named by aspect (v1) or by VDU (v2); otherwise by the CP that SSH uses."""
+class LoginParameters(Parameters, frozen=True, kw_only=True):
+    """How SSH gets into machines of one role, by connection points of the VNFD."""
 
-    aspect_id: Annotated[str | None, name] = None
-    vdu_id: Annotated[str | None, name] = None
     ssh_cp_name: Annotated[str, name]
     nic_cp_name: Annotated[str | None, name] = None  # the CP of the cluster's own traffic; else that of SSH
     username: Annotated[str, user]
@@ -88,8 +95,6 @@ class NodeParameters(Parameters, frozen=True, kw_only=True):
     private_key: Annotated[Secret | None, key_text] = None
     passphrase: Annotated[Secret | None, secret] = None
     ssh_port: Annotated[int, whole(1, 65535)] = 22
-    labels: Annotated[dict[str, str], labels] = msgspec.field(default_factory=dict)
-    taints: Annotated[tuple[Taint, ...] | None, taints] = None  # None: what Kubernetes does by itself
 
     @property
     def traffic_cp_name(self) -> str:
@@ -97,10 +102,16 @@ class NodeParameters(Parameters, frozen=True, kw_only=True):
 
     @classmethod
     def contradictions(cls, given: dict[str, Any]) -> Iterator[tuple[str, Refusal]]:
-        if "password" not in given and "private_key" not in given:
-            yield "password", Refusal("there is neither password nor private_key", "give one of them to log in with")
-        if "passphrase" in given and "private_key" not in given:
-            yield "passphrase", Refusal("there is no private_key that it would open", "give private_key, too")
+        yield from _login_contradictions(given)
+
+
+class NodeParameters(LoginParameters, frozen=True, kw_only=True):
+    """Machines of one role. They are named by aspect (v1) or by VDU (v2); otherwise by the CP that SSH uses."""
+
+    aspect_id: Annotated[str | None, name] = None
+    vdu_id: Annotated[str | None, name] = None
+    labels: Annotated[dict[str, str], labels] = msgspec.field(default_factory=dict)
+    taints: Annotated[tuple[Taint, ...] | None, taints] = None  # None: what Kubernetes does by itself
 
 
 class MasterParameters(NodeParameters, frozen=True, kw_only=True):
@@ -118,14 +129,15 @@ class WorkerParameters(NodeParameters, frozen=True, kw_only=True):
 
 
 class RegistryParameters(Parameters, frozen=True, kw_only=True):
-    """`connection_type` is 0 for HTTP and 1 for HTTPS, as number or text."""
+    """`connection_type` is 0 for HTTP and 1 for HTTPS, as number or text. `image`: each node pulls it as a check."""
 
     connection_type: Annotated[int, whole(HTTP, HTTPS)]
     server: Annotated[str, server]
-    username: Annotated[str | None, text] = None
+    username: Annotated[str | None, registry_user] = None
     password: Annotated[Secret | None, secret] = None
     certificate_path: Annotated[str | None, package_path] = None
     hosts_string: Annotated[str | None, hosts_line] = None
+    image: Annotated[str | None, image] = None
 
     @classmethod
     def contradictions(cls, given: dict[str, Any]) -> Iterator[tuple[str, Refusal]]:
@@ -137,22 +149,35 @@ class RegistryParameters(Parameters, frozen=True, kw_only=True):
             yield "certificate_path", Refusal("HTTP has no certificate", cure)
 
 
+class RegistryList(Parameters, frozen=True, kw_only=True):
+    """The registries alone, as a modification gives them."""
+
+    private_registry_connection_info: Annotated[tuple[RegistryParameters, ...], ListOf(RegistryParameters)] = ()
+
+    @classmethod
+    def contradictions(cls, given: dict[str, Any]) -> Iterator[tuple[str, Refusal]]:
+        yield from _repeated_registries(given)
+
+
+def _repeated_registries(given: dict[str, Any]) -> Iterator[tuple[str, Refusal]]:
+    servers = [one.server.lower() for one in given.get(REGISTRIES, ())]
+    for at, name_ in enumerate(servers):
+        if name_ in servers[:at]:
+            refusal = Refusal("the server is in the list twice", "say each once, with everything about it")
+            yield f"{REGISTRIES}[{at}].server", refusal
+
+
 class VolumeSetup(Parameters, frozen=True, kw_only=True):
     volume_resource_id: Annotated[str, name]
-    mount_to: Annotated[str, node_path]
+    mount_to: Annotated[str, data_directory]
 
 
 class NfsExport(Parameters, frozen=True, kw_only=True):
-    export_dir: Annotated[str, node_path]
+    export_dir: Annotated[str, data_directory]
     export_to: Annotated[str, network]
 
 
-class StorageServerParameters(Parameters, frozen=True, kw_only=True):
-    ssh_cp_name: Annotated[str, name]
-    nic_cp_name: Annotated[str | None, name] = None
-    username: Annotated[str, user]
-    password: Annotated[Secret | None, secret] = None
-    private_key: Annotated[Secret | None, key_text] = None
+class StorageServerParameters(LoginParameters, frozen=True, kw_only=True):
     cinder_volume_setup_params: Annotated[tuple[VolumeSetup, ...], ListOf(VolumeSetup, at_least=1)]
     nfs_server_setup_params: Annotated[tuple[NfsExport, ...], ListOf(NfsExport, at_least=1)]
 
@@ -167,16 +192,37 @@ class AnsibleParameters(Parameters, frozen=True, kw_only=True):
 
     ip_address: Annotated[str, name]
     username: Annotated[str, user]
-    password: Annotated[Secret, secret]
+    password: Annotated[Secret | None, secret] = None
+    private_key: Annotated[Secret | None, key_text] = None
+    passphrase: Annotated[Secret | None, secret] = None
+    ssh_port: Annotated[int, whole(1, 65535)] = 22
+    host_key: Annotated[str | None, host_key] = None
     kubespray_root_path: Annotated[str | None, optional_text] = None
     transferring_inventory_path: Annotated[str | None, optional_text] = None
 
+    @classmethod
+    def contradictions(cls, given: dict[str, Any]) -> Iterator[tuple[str, Refusal]]:
+        yield from _login_contradictions(given)
+
 
 class ExternalLoadBalancerParameters(Parameters, frozen=True, kw_only=True):
+    """`ssh_cp_name`: a connection point, a floating IP of the VIM's template, or the VDU or its aspect by name."""
+
     ssh_cp_name: Annotated[str, name]
     ssh_username: Annotated[str, user]
-    ssh_password: Annotated[Secret, secret]
-    script_path: Annotated[str, package_path]
+    ssh_password: Annotated[Secret | None, secret] = None
+    ssh_private_key: Annotated[Secret | None, key_text] = None
+    ssh_passphrase: Annotated[Secret | None, secret] = None
+    ssh_port: Annotated[int, whole(1, 65535)] = 22
+    script_path: Annotated[str | None, optional_package_path] = None  # else Slipway's own template
+
+    @classmethod
+    def contradictions(cls, given: dict[str, Any]) -> Iterator[tuple[str, Refusal]]:
+        if "ssh_password" not in given and "ssh_private_key" not in given:
+            cure = "give one of them to log in with"
+            yield "ssh_password", Refusal("there is neither ssh_password nor ssh_private_key", cure)
+        if "ssh_passphrase" in given and "ssh_private_key" not in given:
+            yield "ssh_passphrase", Refusal("there is no ssh_private_key that it would open", "give it, too")
 
 
 class ClusterParameters(Parameters, frozen=True, kw_only=True):
@@ -210,10 +256,18 @@ class ClusterParameters(Parameters, frozen=True, kw_only=True):
         if given.get("pv_registration_params") and given.get("storage_server") is None:
             cure = "describe storage_server, or leave the volumes out"
             yield "pv_registration_params", Refusal("there is no storage server for the volumes", cure)
+        yield from _repeated_registries(given)
 
     def vim_name_for(self, instance_id: str) -> str:
         """The name under which the new cluster is registered as a VIM."""
         return self.vim_name or default_vim_name(instance_id)
+
+
+def _login_contradictions(given: dict[str, Any]) -> Iterator[tuple[str, Refusal]]:
+    if "password" not in given and "private_key" not in given:
+        yield "password", Refusal("there is neither password nor private_key", "give one of them to log in with")
+    if "passphrase" in given and "private_key" not in given:
+        yield "passphrase", Refusal("there is no private_key that it would open", "give private_key, too")
 
 
 def default_vim_name(instance_id: str) -> str:
@@ -226,8 +280,7 @@ def read_parameters(additional_params: dict[str, Any]) -> ClusterParameters:
         raise BadRequest(f"{PATH}: is missing; describe the cluster's master_node and worker_node in it.")
     given = additional_params[NAME]
     if isinstance(given, dict):
-        # Requests made for other managers carry some of them empty: that asks for nothing.
-        given = {key: value for key, value in given.items() if value or key not in NOT_YET}
+        given = {key: value for key, value in given.items() if value or key not in OFTEN_EMPTY}
     return read(ClusterParameters, given, PATH)
 
 

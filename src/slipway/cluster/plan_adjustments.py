@@ -59,7 +59,8 @@ def with_node_script(plan: Plan, change: ClusterChange) -> Plan:
 def _scripted(step: Step, path: str, setup: object, gone: Mapping[str, tuple[str, ...]]) -> Step:
     step = replace(step, after=tuple(dict.fromkeys(_without(gone, step.after))))
     if step.action == action_name(Prepare):
-        return replace(step, action=action_name(SetHostName), args={"node": step.args["node"]}, timeout=None)
+        args = {"node": step.args["node"], "cluster_ip": step.args["site"].get("vip")}
+        return replace(step, action=action_name(SetHostName), args=args, timeout=None)
     if step.action == action_name(SmokeTest):
         return replace(step, args={**step.args, "foreign": True})
     if step.action in (action_name(Init), action_name(Join)):

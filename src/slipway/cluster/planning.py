@@ -28,20 +28,24 @@ def step(
     args: StepArguments,
     *,
     node: Node | None = None,
+    nodes: Sequence[Node] = (),
+    action: str | None = None,
     after: Sequence[str] = (),
     effects: Sequence[Effect] = (),
     timeout: float | None = None,
+    irreversible: bool = False,
 ) -> Step:
+    """`action`: of another driver than that of kubeadm."""
     plain = msgspec.json.decode(msgspec.json.encode(args))  # as the journal will give it back
     return Step(
         id=step_id,
-        action=action_name(type(args)),
+        action=action or action_name(type(args)),
         args=plain,
-        nodes=(node.slot,) if node else (),
+        nodes=(node.slot,) if node else tuple(one.slot for one in nodes),
         timeout=timeout,
         after=tuple(after),
         effects=tuple(effects),
-        irreversible=isinstance(args, IRREVERSIBLE),
+        irreversible=irreversible or isinstance(args, IRREVERSIBLE),
     )
 
 

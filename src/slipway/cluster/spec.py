@@ -8,7 +8,7 @@ import msgspec
 
 from slipway.cluster.kubernetes_names import Taint
 from slipway.cluster.networks import ClusterNetworks
-from slipway.cluster.parameters import NodeParameters
+from slipway.cluster.parameters import AnsibleParameters, LoginParameters
 from slipway.cluster.values import Secret
 
 
@@ -24,6 +24,14 @@ class SshLogin(StepArguments, frozen=True, kw_only=True):
     password: Any = None
     private_key: Any = None
     passphrase: Any = None
+
+
+class Server(StepArguments, frozen=True, kw_only=True):
+    """A machine that no VIM made: a request names its address. `host_key`: pinned, or of the first contact."""
+
+    address: str
+    login: SshLogin
+    host_key: str | None = None
 
 
 class Node(StepArguments, frozen=True, kw_only=True):
@@ -67,7 +75,7 @@ class ClusterSpec(StepArguments, frozen=True, kw_only=True):
         return self.vip is not None or self.vip_port is not None
 
 
-def login_of(parameters: NodeParameters) -> SshLogin:
+def login_of(parameters: LoginParameters | AnsibleParameters) -> SshLogin:
     return SshLogin(
         username=parameters.username,
         port=parameters.ssh_port,

@@ -59,7 +59,7 @@ def wanted_version(request: ClusterRequest) -> Version | None:
     situation, parameters, given = request.situation, request.parameters, request.asked
     if given.get("kubernetes_version") is not None:
         new = parameters.kubernetes_version
-        wanted = _checked(situation, new, f"{PATH}.kubernetes_version", BadRequest) if new else None
+        wanted = checked_upgrade(situation, new, f"{PATH}.kubernetes_version", BadRequest) if new else None
         if wanted:
             _check_source(parameters, given, wanted)
         return wanted
@@ -68,7 +68,11 @@ def wanted_version(request: ClusterRequest) -> Version | None:
     vdu = request.checked.masters.vdu
     image = situation.flavour.vdus[vdu].image
     new = _version_in(image.version if image else None)
-    return _checked(situation, new, f"vnfdId: the image of {vdu} has Kubernetes {new}", Unprocessable) if new else None
+    return (
+        checked_upgrade(situation, new, f"vnfdId: the image of {vdu} has Kubernetes {new}", Unprocessable)
+        if new
+        else None
+    )
 
 
 def _check_source(parameters: ClusterParameters, given: Mapping[str, Any], wanted: Version) -> None:
@@ -81,7 +85,7 @@ def _check_source(parameters: ClusterParameters, given: Mapping[str, Any], wante
         raise BadRequest(f"{PATH}.source.files: they are of the version that the nodes have; name those of {wanted}.")
 
 
-def _checked(situation: Situation, new: Version, at: str, kind: type[RequestError]) -> Version | None:
+def checked_upgrade(situation: Situation, new: Version, at: str, kind: type[RequestError]) -> Version | None:
     """Itself, or None when every node has it."""
     vnf = situation.instance.vnf
     stored = (situation.instance.parameters.get(NAME) or {}).get("kubernetes_version")

@@ -23,11 +23,19 @@ _HOST = r"(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)(?:\.[A-Za-z0-9](?:[A
 _SERVER = re.compile(rf"({_HOST}|\[[0-9A-Fa-f:.]+\])(?::([0-9]{{1,5}}))?")
 _HOSTNAME = re.compile(_HOST)
 _REPOSITORY = re.compile(rf"{_HOST}(?::[0-9]{{1,5}})?(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*")
+_PART = r"[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*"
+_TAG = r":[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
+_IMAGE = re.compile(rf"{_PART}(?:/{_PART})*{_TAG}")
+_PULLED = re.compile(rf"{_HOST}(?::[0-9]{{1,5}})?(?:/{_PART})+{_TAG}")
 _URL = re.compile(r"https?://[^\s\"'<>\\^`{|}]+")
 _PLAIN_URL = re.compile(r"https?://[^\s\"'<>\\^`{|}@/]+(?:/[^\s\"'<>\\^`{|}]*)?")  # all may read it: no login in it
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.@-]{0,63}")
 _PACKAGE_PATH = re.compile(r"[A-Za-z0-9_.@+][A-Za-z0-9_.@+-]*(?:/[A-Za-z0-9_.@+][A-Za-z0-9_.@+-]*)*")
 _NODE_PATH = re.compile(r"(?:/[A-Za-z0-9_.@+-]+)+")
+_SYSTEM = frozenset(
+    ["bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "root", "run", "sbin", "sys", "tmp", "usr"]
+)
+_HOST_KEY = re.compile(r"(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)) [A-Za-z0-9+/]{60,}={0,2}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -188,6 +196,16 @@ def node_path(value: Any) -> str:
     return str(value)
 
 
+def data_directory(value: Any) -> str:
+    """A directory for data on a node: none that the system itself lives in."""
+    if text(value).strip("/") == "":
+        raise Refusal("it is all of the machine", "choose a directory for the data, like /volume")
+    given = node_path(value)
+    if given.split("/")[1] in _SYSTEM or given == "/var":
+        raise Refusal("the system itself lives there", "choose a directory for the data, like /volume")
+    return given
+
+
 def proxy_url(value: Any) -> Secret:
     """It may hold a password, so it is a secret."""
     made = secret(value)
@@ -231,9 +249,22 @@ def _bracketed_is_address(host: str) -> bool:
         return False
 
 
+def registry_user(value: Any) -> str:
+    """A user of a registry: HTTP sends name and password with a colon between them."""
+    if ":" in text(value):
+        raise Refusal("it has a colon in it, which no login by HTTP can have", "give the user's name alone")
+    return str(value)
+
+
 user = matching(_USER, "a user name", "write letters, digits and . _ - @, beginning with a letter")
+host_key = matching(_HOST_KEY, "a host key", "write it like ssh-ed25519 AAAA..., without a comment")
 sha256 = matching(_SHA256, "a SHA-256 digest", "write 64 hexadecimal digits in lower case")
 url = matching(_PLAIN_URL, "a URL without a login", "write it like https://example.com/path")
+host_name = matching(_HOSTNAME, "a host name", "write it like registry.example.com")
+pulled_image = matching(_PULLED, "an image with its registry and tag", "write it like docker.io/library/registry:2")
+image = matching(
+    _IMAGE, "an image of that registry", "write it like tools/shell:1, with its tag and without the registry"
+)
 image_repository = matching(
     _REPOSITORY, "a place of images", "write it like registry.example.com/kubernetes, without https://"
 )

@@ -134,6 +134,19 @@ FULL: dict[str, Any] = {
     **KUBESPRAY,
     **REGISTRIES,
     **VOLUMES,
+    "ansible": {
+        **KUBESPRAY["ansible"],
+        "private_key": "-----BEGIN OPENSSH PRIVATE KEY-----",
+        "passphrase": "swordfish",
+        "ssh_port": 2222,
+        "host_key": f"ssh-ed25519 {'A' * 68}",
+    },
+    "external_lb_param": {
+        **KUBESPRAY["external_lb_param"],
+        "ssh_private_key": "-----BEGIN OPENSSH PRIVATE KEY-----",
+        "ssh_passphrase": "swordfish",
+        "ssh_port": 2222,
+    },
     "master_node": {
         **_MASTERS,
         **_LOGIN,
@@ -143,10 +156,14 @@ FULL: dict[str, Any] = {
         "cluster_fip_name": "vip_FloatingIP",
     },
     "worker_node": {**_WORKERS, **_LOGIN, **_CARRIED, "vdu_id": "workerNode"},
-    "storage_server": {**VOLUMES["storage_server"], "nic_cp_name": "storage_server_CP", "private_key": "KEY"},
+    "storage_server": {**VOLUMES["storage_server"], **_LOGIN, "nic_cp_name": "storage_server_CP"},
     "kubernetes_version": "v1.34.4",
     "cni": "flannel",
     "image_repository": "registry.example.com/kubernetes",
+    "private_registry_connection_info": [
+        *REGISTRIES["private_registry_connection_info"][:-1],
+        {**REGISTRIES["private_registry_connection_info"][-1], "image": "tools/shell:1"},
+    ],
     "source": {
         "kind": "files",
         "files": [

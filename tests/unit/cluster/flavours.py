@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from slipway.model.descriptor import Aspect, ConnectionPoint, Flavour, Level, Vdu, VirtualLink
+from slipway.model.descriptor import Aspect, ConnectionPoint, Flavour, Level, Storage, Vdu, VirtualLink
 
 _POINTS = {
     "masterNode_CP1": ConnectionPoint(name="masterNode_CP1", vdu="masterNode", virtual_link="net"),
@@ -18,10 +18,11 @@ def flavour(masters: int = 1, cidr: str | None = "10.10.0.0/24", workers: int = 
         vdus={
             "masterNode": Vdu(name="masterNode", initial=masters, maximum=7),
             "workerNode": Vdu(name="workerNode", initial=workers, maximum=workers + 2),
-            "storage_server": Vdu(name="storage_server", initial=1),
+            "storage_server": Vdu(name="storage_server", initial=1, storages=("storage_server_volume",)),
             "proxy": Vdu(name="proxy", container=True),
         },
         connection_points=_POINTS,
+        storages={"storage_server_volume": Storage(name="storage_server_volume", kind="block", size_bytes=1 << 30)},
         virtual_links={"net": VirtualLink(name="net", cidr=cidr)},
         aspects={
             "master_instance": Aspect(name="master_instance", max_level=2, deltas={"masterNode": (1,)}),

@@ -106,7 +106,7 @@ def test_levels_count() -> None:
         ({"storage_server": {"nic_cp_name": "x"}}, "storage_server.nic_cp_name: the flavour has no connection point"),
         (
             {"pv_registration_params": [{"pv_manifest_file_path": "a.yaml", "nfs_server_cp": "x"}]},
-            "pv_registration_params[0].nfs_server_cp: the flavour has no connection point 'x'",
+            "pv_registration_params[0].nfs_server_cp: the storage server's VDU 'storage_server' has no connection",
         ),
         (
             {"master_node": {"pod_cidr": "10.199.0.0/16"}},
@@ -198,7 +198,9 @@ def test_ssh_may_use_floating_ips_of_the_template_beside_a_connection_point_for_
     assert checked.floating_ip == "masterNode_FloatingIP", "which one master is called by from elsewhere, too"
     assert "no connection point 'masterNode_FloatingIP'" in refused(named)
     alone = {"master_node": {"ssh_cp_name": "masterNode_FloatingIP", "nic_cp_name": None}}
-    assert "no connection point 'masterNode_FloatingIP'" in refused(alone, facts=IN_TEMPLATE)
+    assert "a floating IP of the template goes with nic_cp_name; let nic_cp_name be one of: masterNode_CP1" in refused(
+        alone, facts=IN_TEMPLATE
+    )
 
 
 def test_the_floating_ip_of_the_masters_shared_address() -> None:

@@ -3,15 +3,19 @@ from __future__ import annotations
 import tomllib
 
 import pytest
+import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
 from slipway.cluster.containerd_config import (
+    ForeignConfiguration,
     RegistryHost,
+    RegistryLogin,
     containerd_toml,
     hosts_toml,
     registry_directory,
     registry_host,
+    with_logins,
 )
 from slipway.cluster.parameters import NAME, read_parameters
 from slipway.cluster.schema import Refusal
@@ -38,9 +42,10 @@ def test_registries_of_the_documents() -> None:
     plain, secure = read_parameters({NAME: REGISTRIES}).private_registry_connection_info
     assert tomllib.loads(hosts_toml(registry_host(plain))) == {
         "server": "http://192.168.0.10:5000",
-        "host": {"http://192.168.0.10:5000": {"capabilities": ["pull", "resolve"]}},
+        "capabilities": ["pull", "resolve"],
+        "host": {},
     }
-    told = tomllib.loads(hosts_toml(registry_host(secure)))["host"]["https://registry.example.com"]
+    told = tomllib.loads(hosts_toml(registry_host(secure)))
     assert told["ca"] == "/etc/containerd/certs.d/registry.example.com/ca.crt"
     assert registry_directory("192.168.0.10:5000") == "/etc/containerd/certs.d/192.168.0.10:5000"
 
@@ -54,7 +59,44 @@ def test_a_registrys_directory_is_never_elsewhere(name: str) -> None:
 @given(st.text())
 def test_no_value_can_add_a_key(text: str) -> None:
     host = RegistryHost(server="a", url=text, certificate=text)
-    assert tomllib.loads(hosts_toml(host)) == {
+    assert tomllib.loads(hosts_toml(host, text)) == {
         "server": text,
-        "host": {text: {"capabilities": ["pull", "resolve"], "ca": text}},
+        "capabilities": ["pull", "resolve"],
+        "ca": text,
+        "header": {"Authorization": text},
+        "host": {},
     }
+
+
+def test_what_a_script_wrote_stays_when_logins_come_and_go() -> None:
+    own = 'version = 2\nroot = "/data"\n[plugins."io.containerd.grpc.v1.cri"]\nsandbox_image = "p:1"\n'
+    login = {"a:5000": RegistryLogin("me", 'x"\\')}
+    told = tomllib.loads(with_logins(own, login, ()))
+    assert told["root"] == "/data"
+    cri = told["plugins"]["io.containerd.grpc.v1.cri"]
+    assert cri["sandbox_image"] == "p:1"
+    assert cri["registry"]["config_path"] == "/etc/containerd/certs.d"
+    assert cri["registry"]["configs"]["a:5000"]["auth"]["password"] == 'x"\\'
+    gone = tomllib.loads(with_logins(tomli_w.dumps(told), {}, ["a:5000"]))
+    assert "configs" not in gone["plugins"]["io.containerd.grpc.v1.cri"]["registry"]
+
+
+def test_nothing_is_written_when_nothing_changes() -> None:
+    """Whatever the file looks like: containerd would be restarted for it."""
+    text = with_logins("# a comment\nversion = 3\n", {"a": RegistryLogin("me", "x")}, ())
+    assert with_logins(f"# ours\n{text}", {"a": RegistryLogin("me", "x")}, ["a"]) == f"# ours\n{text}"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("version = 1\n", "version"),
+        ("not toml", "not TOML"),
+        ('version = 2\n[plugins."io.containerd.grpc.v1.cri".registry.mirrors.x]\n', "mirrors"),
+        ('version = 2\n[plugins."io.containerd.grpc.v1.cri".registry]\nconfig_path = "/else"\n', "/else"),
+        ("version = 2\nplugins = 1\n", "no table"),
+    ],
+)
+def test_a_configuration_that_can_not_hold_registries_says_why(text: str, why: str) -> None:
+    with pytest.raises(ForeignConfiguration, match=why):
+        with_logins(text, {"a": RegistryLogin("me", "x")}, ())

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from slipway.cluster.spec import ClusterSpec, Node, SshLogin
+from slipway.cluster.spec import ClusterSpec, Node, Server, SshLogin
+from slipway.cluster.steps.dependencies import RemoteHost
 from slipway.cluster.steps.liveness import Liveness, LivenessLimits, Waiting
 from slipway.kube.interface import KubeApi
 from slipway.model.action import StepContext, VimConnection
@@ -54,6 +55,12 @@ class Shells:
         self._open -= 1
         return Result(0, b"", b"")
 
+    async def host_at(self, server: Server, ctx: StepContext) -> RemoteHost:
+        raise NotImplementedError
+
+    async def host_key_at(self, server: Server, ctx: StepContext) -> str | None:
+        raise NotImplementedError
+
     async def host_key(self, node: Node, ctx: StepContext) -> str | None:
         return None
 
@@ -66,6 +73,7 @@ class Shells:
 class Anywhere:
     operation_id = "operation"
     instance_id = "instance"
+    cancelled = False
 
     async def connection(self) -> VimConnection:
         raise NotImplementedError

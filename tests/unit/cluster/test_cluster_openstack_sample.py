@@ -7,7 +7,8 @@ from pathlib import Path
 from slipway.cluster.checks import NetworkFacts, check_cluster
 from slipway.cluster.parameters import NAME, read_parameters
 from slipway.package.build import build_package
-from slipway.vim.openstack.hot_template import FLOATING_IP, PORT, BaseHot, read_base_hot
+from slipway.vim.openstack.base_hot import Form, placements
+from slipway.vim.openstack.hot_template import FLOATING_IP, PORT, VOLUME, BaseHot, read_base_hot
 
 SAMPLE = Path(__file__).parents[3] / "samples" / "cluster-openstack"
 TOP = "BaseHOT/ha/cluster.yaml"
@@ -57,3 +58,14 @@ def test_the_template_needs_nothing_but_nfv_and_lets_masters_use_the_ports_addre
     assert hot.resources["masterNode"]["properties"]["vip"] == {"get_attr": ["vip_CP", "fixed_ips", 0, "ip_address"]}
     master = hot.nested["masterNode.yaml"]["resources"]["masterNode_CP1"]
     assert master["properties"]["allowed_address_pairs"] == [{"ip_address": {"get_param": "vip"}}]
+
+
+def test_the_storage_servers_volume_is_one_of_template_and_vnfd(tmp_path: Path) -> None:
+    flavour = build_package(SAMPLE, tmp_path / "cluster.csar").descriptor.flavours["storage"]
+    files = {str(path.relative_to(SAMPLE)): path.read_bytes() for path in (SAMPLE / "BaseHOT/storage").rglob("*.yaml")}
+    hot = read_base_hot("BaseHOT/storage/cluster.yaml", files)
+    assert placements(hot, flavour)["storageServer"].form is Form.SINGLE
+    (device,) = hot.resources["storageServer"]["properties"]["block_device_mapping_v2"]
+    volume = device["volume_id"]["get_resource"]
+    assert hot.resources[volume]["type"] == VOLUME
+    assert flavour.vdus["storageServer"].storages == (volume,)

@@ -41,8 +41,8 @@ REQUIRED = [
     ("pv_registration_params", 2, "pv_manifest_file_path"), ("pv_registration_params", 2, "nfs_server_cp"),
     ("private_registry_connection_info", 0, "connection_type"), ("private_registry_connection_info", 0, "server"),
     ("private_registry_connection_info", 1, "password"), ("private_registry_connection_info", 1, "username"),
-    ("ansible", "ip_address"), ("ansible", "username"), ("ansible", "password"),
-    *(("external_lb_param", name) for name in ("ssh_cp_name", "ssh_username", "ssh_password", "script_path")),
+    ("ansible", "ip_address"), ("ansible", "username"),
+    *(("external_lb_param", name) for name in ("ssh_cp_name", "ssh_username")),
     ("source", "files", 0, "name"), ("source", "files", 0, "url"), ("source", "files", 0, "sha256"),
     ("helm", "sha256"),
 ]  # fmt: skip

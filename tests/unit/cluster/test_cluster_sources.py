@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from slipway.cluster.containerd_config import RegistryLogin, containerd_toml
+from slipway.cluster.containerd_config import RegistryLogin, containerd_toml, with_logins
 from slipway.cluster.schema import Refusal
 from slipway.cluster.source_parameters import SourceParameters
 from slipway.cluster.steps.setup import exports
@@ -49,9 +49,10 @@ def test_variables_arrive_in_a_shell_as_they_are() -> None:
 def test_logins_are_in_containerds_own_configuration(version: int, plugin: str) -> None:
     password = 'quotes " and \\ and ü'
     logins = {"10.0.0.9:5000": RegistryLogin("puller", password)}
-    registry = tomllib.loads(containerd_toml("3.10", config_version=version, logins=logins))["plugins"][plugin][
-        "registry"
-    ]
+    before = containerd_toml("3.10", config_version=version)
+    after = with_logins(before, logins, ours=[])
+    registry = tomllib.loads(after)["plugins"][plugin]["registry"]
     assert registry["configs"] == {"10.0.0.9:5000": {"auth": {"username": "puller", "password": password}}}
     assert password not in repr(logins)
-    assert "configs" not in containerd_toml("3.10", config_version=version)
+    assert with_logins(after, logins, ours=["10.0.0.9:5000"]) == after
+    assert tomllib.loads(with_logins(after, {}, ours=["10.0.0.9:5000"])) == tomllib.loads(before)

@@ -12,7 +12,7 @@ from slipway.cluster.parameters import PATH
 from slipway.cluster.spec import ClusterSpec, Node, SshLogin
 from slipway.cluster.steps.bootstrap import further_names
 from slipway.cluster.steps.machine import address_of
-from slipway.cluster.steps.template_addresses import with_template_addresses
+from slipway.cluster.steps.template_addresses import refuse_shared_address, with_template_addresses
 from slipway.model.action import StepContext
 from slipway.model.errors import StepError
 from slipway.model.machine import Address, FoundMachine, FoundPort
@@ -136,3 +136,13 @@ async def test_the_api_servers_certificate_has_the_floating_ips() -> None:
     nodes = tuple(replace(node, ssh="node_FloatingIP") for node in MASTERS[:2])
     cluster = replace(CLUSTER, masters=nodes, outside="203.0.113.7")
     assert await further_names(cluster, ctx) == ("203.0.113.7", "203.0.113.90", "203.0.113.91")
+
+
+async def test_a_machine_that_the_vim_gave_the_masters_address_is_named_before_it_is_contacted() -> None:
+    ctx = cast(StepContext, Stack())
+    with pytest.raises(
+        StepError, match=r"cluster_ip: the VIM gave masterNode-1 the address 10.10.0.6 at CP1.*roll back"
+    ):
+        await refuse_shared_address(MASTERS[1], "10.10.0.6", ctx)
+    await refuse_shared_address(MASTERS[0], "10.10.0.6", ctx)
+    await refuse_shared_address(MASTERS[1], None, ctx)

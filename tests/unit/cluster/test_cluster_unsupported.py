@@ -22,8 +22,6 @@ LOGIN = {"username": "user01", "password": "user01"}
 
 # What is refused, with the value that is: alone, or because the package's own script makes the nodes.
 ALWAYS: dict[str, Any] = {
-    "storage_server": VOLUMES["storage_server"],
-    "pv_registration_params": VOLUMES["pv_registration_params"],
     "ansible": KUBESPRAY["ansible"],
     "external_lb_param": KUBESPRAY["external_lb_param"],
 }
@@ -83,13 +81,28 @@ USED = {
     "drain.empty_dir": ("planning.py", "drain.empty_dir"),
     "drain.force": ("planning.py", "drain.force"),
     "smoke_test": ("plans.py", "parameters.smoke_test"),
-    "private_registry_connection_info": ("steps/setup.py", "private_registry_connection_info"),
+    "private_registry_connection_info": ("registry_plans.py", "document.get(REGISTRIES)"),
     "private_registry_connection_info[].connection_type": ("containerd_config.py", "connection_type"),
-    "private_registry_connection_info[].server": ("steps/setup.py", "registry.server"),
-    "private_registry_connection_info[].username": ("steps/setup.py", "one.username"),
-    "private_registry_connection_info[].password": ("steps/setup.py", "one.password"),
-    "private_registry_connection_info[].certificate_path": ("steps/setup.py", "registry.certificate_path"),
-    "private_registry_connection_info[].hosts_string": ("steps/setup.py", "registry.hosts_string"),
+    "private_registry_connection_info[].server": ("steps/registries.py", "registry.server"),
+    "private_registry_connection_info[].username": ("steps/registries.py", "one.username"),
+    "private_registry_connection_info[].password": ("steps/registries.py", "one.password"),
+    "private_registry_connection_info[].certificate_path": ("steps/registries.py", "registry.certificate_path"),
+    "private_registry_connection_info[].hosts_string": ("steps/registries.py", "one.hosts_string"),
+    "private_registry_connection_info[].image": ("steps/registries.py", "registry.image"),
+    "storage_server": ("storage_plan.py", "parameters.storage_server"),
+    "storage_server.cinder_volume_setup_params": ("storage_plan.py", "server.cinder_volume_setup_params"),
+    "storage_server.cinder_volume_setup_params[].volume_resource_id": ("storage_plan.py", "one.volume_resource_id"),
+    "storage_server.cinder_volume_setup_params[].mount_to": ("storage_plan.py", "one.mount_to"),
+    "storage_server.nfs_server_setup_params": ("storage_plan.py", "server.nfs_server_setup_params"),
+    "storage_server.nfs_server_setup_params[].export_dir": ("storage_plan.py", "one.export_dir"),
+    "storage_server.nfs_server_setup_params[].export_to": ("storage_plan.py", "one.export_to"),
+    "pv_registration_params": ("persistent_volumes.py", "parameters.pv_registration_params"),
+    "pv_registration_params[].pv_manifest_file_path": ("persistent_volumes.py", "wanted.pv_manifest_file_path"),
+    "pv_registration_params[].nfs_server_cp": ("persistent_volumes.py", "wanted.nfs_server_cp"),
+}
+LOGIN_OF_STORAGE = {  # read by the code that reads those of nodes
+    f"storage_server.{name}"
+    for name in ("ssh_cp_name", "nic_cp_name", "username", "password", "private_key", "passphrase", "ssh_port")
 }
 GROUPS = {"master_node", "worker_node"}
 ALL = tuple(parameter_names(ClusterParameters))
@@ -111,8 +124,9 @@ def is_refused(name: str) -> bool:
 
 
 def as_in_table(name: str) -> str:
-    """Both kinds of node are read by the same code."""
-    return re.sub("^(master|worker)_node[.]", "", name)
+    """Both kinds of node, and the login of the storage server, are read by the same code."""
+    shared = "storage_server[.]" if name in LOGIN_OF_STORAGE else "(master|worker)_node[.]"
+    return re.sub(f"^{shared}", "", name)
 
 
 def test_each_parameter_is_in_one_table() -> None:
@@ -127,14 +141,13 @@ def test_what_is_used_is_used_where_the_table_says(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ALWAYS))
-def test_what_does_not_work_yet_is_refused_by_name(name: str) -> None:
-    needed = {"storage_server": ALWAYS["storage_server"]} if name == "pv_registration_params" else {}
-    detail = refused(**needed, **{name: ALWAYS[name]})
-    assert f"{PATH}.{name}: it does nothing yet; leave it out." in detail
+def test_what_this_driver_does_nothing_about_is_refused_by_name(name: str) -> None:
+    detail = refused(**{name: ALWAYS[name]})
+    assert f"{PATH}.{name}: only clusters by the management driver kubespray have it; leave it out" in detail
 
 
 @pytest.mark.parametrize("empty", [None, {}, [], "", False])
-@pytest.mark.parametrize("name", sorted(ALWAYS))
+@pytest.mark.parametrize("name", sorted([*ALWAYS, "storage_server", "pv_registration_params"]))
 def test_an_empty_one_says_nothing_and_passes(name: str, empty: Any) -> None:
     accepted(**{name: empty})
 
@@ -153,20 +166,10 @@ def test_taints_are_the_scripts_affair(node: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("registry", "named"),
-    [
-        (HTTPS, "connection_type"),
-        ({"connection_type": 0, "server": "a:5000", **LOGIN}, "username"),
-        ({"connection_type": 0, "server": "a:5000", "hosts_string": "10.0.0.1 a"}, "hosts_string"),
-        (HTTPS | {"certificate_path": "Files/ca.crt"}, "certificate_path"),
-    ],
+    "registry", [HTTPS, HTTPS | LOGIN, HTTPS | {"certificate_path": "Files/ca.crt", "hosts_string": "10.0.0.1 a"}]
 )
-def test_a_script_is_told_of_http_registries_only(registry: dict[str, Any], named: str) -> None:
-    accepted(private_registry_connection_info=[registry])
-    plain = {"connection_type": 0, "server": "b:5000"}
-    accepted(script_path=SCRIPT, private_registry_connection_info=[plain])
-    detail = refused(script_path=SCRIPT, private_registry_connection_info=[plain, registry])
-    assert f"{PATH}.private_registry_connection_info[1].{named}: " in detail
+def test_registries_of_all_kinds_work_beside_a_script(registry: dict[str, Any]) -> None:
+    accepted(script_path=SCRIPT, private_registry_connection_info=[registry])
 
 
 def test_all_of_them_are_told_in_one_answer() -> None:
@@ -174,7 +177,7 @@ def test_all_of_them_are_told_in_one_answer() -> None:
     assert all(f"{PATH}.{name}: " in detail for name in (*ALWAYS, "cni"))
 
 
-@pytest.mark.parametrize("document", [V2, PACKAGES, {**REGISTRIES, "script_path": ""}])
+@pytest.mark.parametrize("document", [V2, PACKAGES, VOLUMES, {**REGISTRIES, "script_path": ""}])
 def test_what_works_passes(document: dict[str, Any]) -> None:
     refuse_unsupported_parameters(read_parameters({NAME: document}))
 

@@ -11,7 +11,7 @@ import pytest
 
 from slipway.cluster.cluster_api.driver import ClusterApiDriver
 from slipway.cluster.cluster_api.parameters import WorkloadClusterParameters
-from slipway.cluster.cluster_api.steps import KEY, SENT
+from slipway.cluster.cluster_api.steps import KEY, SENT, WorkloadDependencies
 from slipway.model.descriptor import Hook
 from slipway.model.errors import BadRequest
 from slipway.model.hooks import EDGES, HookPlan
@@ -25,11 +25,12 @@ from slipway.model.requests import (
     TerminationType,
 )
 from slipway.model.situation import PlanningSituation
+from slipway.outgoing.guard import Guard
 from tests.unit.cluster.cluster_situations import ID, UNUSED, situation, slots
 from tests.unit.cluster.parameter_names import parameter_names
 from tests.unit.vim.authority import Authority
 
-DRIVER = ClusterApiDriver(UNUSED)
+DRIVER = ClusterApiDriver(WorkloadDependencies(UNUSED, UNUSED, UNUSED, Guard(is_own=lambda address: False)))
 PEM = Authority().pem
 URL = "https://receiver.example/credentials"
 RECEIVER = {"url": URL}
@@ -177,3 +178,19 @@ def test_the_page_has_every_parameter_and_no_other() -> None:
     assert {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)} == {
         *parameter_names(WorkloadClusterParameters)
     }
+
+
+@pytest.mark.parametrize(
+    ("receiver", "why"),
+    [
+        ({"url": "https://169.254.169.254/credentials"}, "credentials_receiver.url: 169.254.169.254 is"),
+        ({"url": "https://[::1]:8443/"}, "credentials_receiver.url: ::1 is"),
+        ({"url": "https://receiver.example:22/"}, "credentials_receiver.url: Port 22 of receiver.example"),
+        (
+            {**RECEIVER, "oauth2": {"token_url": "https://127.0.0.1/t", "client_id": "a", "client_secret": "b"}},
+            "credentials_receiver.oauth2.token_url: 127.0.0.1 is",
+        ),
+    ],
+)
+def test_a_receiver_that_nothing_would_be_sent_to_is_refused_at_the_request(receiver: Any, why: str) -> None:
+    assert why in refused({"credentials_receiver": receiver})

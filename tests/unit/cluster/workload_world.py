@@ -121,6 +121,7 @@ class Context:
     reached: VimConnection
     operation_id: str = OPERATION
     instance_id: str = INSTANCE
+    cancelled: bool = False
 
     async def connection(self) -> VimConnection:
         return self.reached

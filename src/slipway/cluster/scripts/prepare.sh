@@ -10,11 +10,6 @@ swapoff -a || true
 modprobe overlay
 modprobe br_netfilter
 sysctl --quiet --load=/etc/sysctl.d/90-slipway-kubernetes.conf
-# The machine's own names stay; ours are between two marks. No move: in a container the file is a mount.
-if [ -f /etc/slipway/hosts ]; then
-    kept=$(sed '/^# slipway begin$/,/^# slipway end$/d' /etc/hosts)
-    printf '%s\n# slipway begin\n%s\n# slipway end\n' "$kept" "$(cat /etc/slipway/hosts)" >/etc/hosts
-fi
 systemctl daemon-reload
 systemctl enable --quiet containerd kubelet
 # Also when somebody wrote the files and did not live to restart it.

@@ -17,14 +17,18 @@ from slipway.cluster.steps import (
     networking,
     node_script,
     nodes,
+    persistent_volumes,
     prepare,
     registration,
+    registries,
     smoke_test,
+    storage,
     upgrade,
 )
+from slipway.cluster.steps import storage_arguments as storage_args
 from slipway.cluster.steps.dependencies import Dependencies
 from slipway.cluster.steps.liveness import Waiting
-from slipway.cluster.steps.template_addresses import with_template_addresses
+from slipway.cluster.steps.template_addresses import refuse_shared_address, with_template_addresses
 from slipway.model.action import Action, StepContext
 from slipway.model.machine import Outcome
 
@@ -39,7 +43,7 @@ STORED_NAMES: dict[type[Any], str] = {  # of steps in plans of older versions, w
     args.SetHostName: "name",
     args.SmokeTest: "smoke",
 }
-FIRST_CONTACTS = (args.Prepare, args.SetHostName)  # with a machine that was just made
+FIRST_CONTACTS = (args.Prepare, args.SetHostName, storage_args.MountVolumes)  # with a machine that was just made
 StepFunction = Callable[[Dependencies, Any, StepContext], Coroutine[Any, Any, Outcome]]
 
 
@@ -59,6 +63,8 @@ def cluster_actions(deps: Dependencies) -> tuple[Action[Any], ...]:
     node, api, both = Awaited.NODE, Awaited.API, Awaited.NODE | Awaited.API
     return (
         action(args.Prepare, prepare.prepare, on=node, seconds=1200.0),
+        action(args.CheckRegistries, registries.check, on=node),
+        action(args.ConnectRegistries, registries.connect, registries.disconnect, on=node, seconds=1200.0),
         action(args.Balance, networking.balance, on=node),
         action(args.Init, bootstrap.init, on=node, seconds=1200.0),
         action(args.Join, bootstrap.join, bootstrap.unjoin, on=both, seconds=1200.0),
@@ -80,6 +86,23 @@ def cluster_actions(deps: Dependencies) -> tuple[Action[Any], ...]:
         action(args.Restart, upgrade.restart, on=both),
         action(args.Uncordon, upgrade.uncordon, on=both, seconds=500.0),
         action(args.RecordVersion, upgrade.record, on=api),
+        action(storage_args.MountVolumes, storage.mount_volumes, on=node, seconds=900.0),
+        action(storage_args.ServeNfs, storage.serve_nfs, on=node, seconds=1200.0),
+        action(storage_args.NfsClient, storage.nfs_client, on=node, seconds=1000.0),
+        action(
+            storage_args.RegisterVolumes,
+            persistent_volumes.register_volumes,
+            persistent_volumes.undo_register_volumes,
+            on=api,
+        ),
+        action(storage_args.CheckVolumes, persistent_volumes.check_volumes, on=api),
+        action(
+            storage_args.DeleteVolumes,
+            persistent_volumes.delete_volumes,
+            persistent_volumes.undo_delete_volumes,
+            on=api,
+            seconds=600.0,
+        ),
     )
 
 
@@ -97,6 +120,8 @@ async def _run_with_address(
     if isinstance(given, args.OfCluster):
         given = replace(given, cluster=await with_template_addresses(given.cluster, ctx))
     if isinstance(given, FIRST_CONTACTS):
+        shared = given.cluster_ip if isinstance(given, args.SetHostName) else given.cluster.vip
+        await refuse_shared_address(given.node, shared, ctx)
         await deps.liveness.wait_for_boot(given.node, ctx)
     return await _run_while_alive(deps, function, on, given, ctx)
 

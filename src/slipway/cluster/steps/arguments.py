@@ -22,13 +22,32 @@ class OnNode(OfCluster, frozen=True, kw_only=True):
 
 
 class Prepare(OnNode, frozen=True, kw_only=True):
-    """`setup` holds the request's own words on source, proxy and registries; secrets in it are references.
+    """`setup` holds the request's own words on source and proxy; secrets in it are references.
 
     `vnfd`: of the package whose files are meant, where it is not the instance's own yet.
     """
 
     setup: dict[str, Any] = msgspec.field(default_factory=dict)
     vnfd: str | None = None
+
+
+class CheckRegistries(OnNode, frozen=True, kw_only=True):
+    """Whether the node may use each of the registries; changes nothing. In the request's words: secrets are references.
+
+    `setup`: as in Prepare, of which the proxy counts.
+    """
+
+    registries: tuple[dict[str, Any], ...]
+    setup: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class ConnectRegistries(CheckRegistries, frozen=True, kw_only=True):
+    """The node's containerd knows these registries and no others that it has from us.
+
+    `former`: those before, for an undo; None: there is nothing to go back to, because the node goes with the operation.
+    """
+
+    former: tuple[dict[str, Any], ...] | None = None
 
 
 class Balance(OnNode, frozen=True, kw_only=True):
@@ -46,9 +65,10 @@ class Join(OnNode, frozen=True, kw_only=True):
 
 
 class SetHostName(StepArguments, frozen=True, kw_only=True):
-    """The machine gets the host name that its node will have."""
+    """The machine gets the host name that its node will have. `cluster_ip`: the address that several masters share."""
 
     node: Node
+    cluster_ip: str | None = None
 
 
 class RunNodeScript(OnNode, frozen=True, kw_only=True):
@@ -86,7 +106,11 @@ class SmokeTest(OfCluster, frozen=True, kw_only=True):
 
 
 class Register(OfCluster, frozen=True, kw_only=True):
+    """`at`: the machine in front of the masters, by which all others reach the API, and the `port` there."""
+
     vim_name: str
+    at: Node | None = None
+    port: int | None = None
 
 
 class Unregister(StepArguments, frozen=True, kw_only=True):

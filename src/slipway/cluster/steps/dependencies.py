@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Protocol
 
-from slipway.cluster.spec import ClusterSpec, Node
+from slipway.cluster.spec import ClusterSpec, Node, Server
 from slipway.cluster.steps.liveness import Liveness, LivenessLimits, Vims
 from slipway.cluster.steps.unreachable import UnreachableHosts
 from slipway.kube.account import ServiceAccountToken
@@ -59,6 +59,14 @@ class Connector(Protocol):
 
     async def host_key(self, node: Node, ctx: StepContext) -> str | None:
         """What the machine showed when it was met for the first time, where the VIM could not tell."""
+        ...
+
+    async def host_at(self, server: Server, ctx: StepContext) -> RemoteHost:
+        """A machine that a request named by its address. StepError when requests may not go there."""
+        ...
+
+    async def host_key_at(self, server: Server, ctx: StepContext) -> str | None:
+        """The host key that it showed."""
         ...
 
     def api(

@@ -27,15 +27,24 @@ _PASSING = re.compile(
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 
 
-async def run(host: RemoteHost, name: str, *arguments: str, stdin: bytes | None = None, limit: float = 120.0) -> Result:
+async def run(
+    host: RemoteHost,
+    name: str,
+    *arguments: str,
+    stdin: bytes | None = None,
+    limit: float = 120.0,
+    folder: Path = SCRIPTS,
+) -> Result:
     """One of our scripts, as root."""
-    command, description = line(name, *arguments), name.replace("_", " ")
+    command, description = run_script(name, *arguments, folder=folder), name.replace("_", " ")
     return await host.run(command, sudo=True, stdin=stdin, limit=limit, description=description)
 
 
-async def run_job(host: RemoteHost, name: str, *arguments: str, limit: float, job: str | None = None) -> Result:
+async def run_job(
+    host: RemoteHost, name: str, *arguments: str, limit: float, job: str | None = None, folder: Path = SCRIPTS
+) -> Result:
     """A long one, which goes on without us and is found again: by the script's name, or by another one."""
-    command, description = line(name, *arguments), name.replace("_", " ")
+    command, description = run_script(name, *arguments, folder=folder), name.replace("_", " ")
     return await host.run_job(job or name.replace("_", "-"), command, sudo=True, limit=limit, description=description)
 
 

@@ -1,24 +1,21 @@
-"""A machine becomes one that kubeadm can work on: kernel, containerd, registries, proxy, programs, images."""
+"""A machine becomes one that kubeadm can work on: kernel, containerd, proxy, programs, images."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec.structs import replace
 
-from slipway.cluster.containerd_config import RegistryLogin, containerd_toml
+from slipway.cluster.containerd_config import CONTAINERD, containerd_toml
 from slipway.cluster.spec import ClusterSpec, Node
 from slipway.cluster.steps.arguments import Prepare
 from slipway.cluster.steps.dependencies import Dependencies
 from slipway.cluster.steps.machine import install, kubernetes_version, run, run_job
-from slipway.cluster.steps.setup import logins, proxy_variables, registry_files
+from slipway.cluster.steps.setup import proxy_variables
 from slipway.cluster.steps.sources import import_images, install_sources
 from slipway.cluster.versions import Version
 from slipway.model.action import StepContext
 from slipway.model.errors import StepError
 from slipway.model.machine import Outcome
 
-CONTAINERD = "/etc/containerd/config.toml"
 IMPORT_SECONDS = 900.0
 SYSCTLS = "net.ipv4.ip_forward = 1\nnet.bridge.bridge-nf-call-iptables = 1\nnet.bridge.bridge-nf-call-ip6tables = 1\n"
 
@@ -30,15 +27,12 @@ async def prepare(deps: Dependencies, args: Prepare, ctx: StepContext) -> Outcom
     if facts.containerd is None:
         cure = "use an image that has it, or name it in source.files."
         raise StepError(f"{args.node.slot} has no containerd.", cure=cure)
-    known = await logins(args.setup, ctx)
     files = {
         "/etc/modules-load.d/slipway-kubernetes.conf": "overlay\nbr_netfilter\n",
         "/etc/sysctl.d/90-slipway-kubernetes.conf": SYSCTLS,
-        **await registry_files(deps, args.setup, ctx),
     }
     changed = await install(host, files)
-    configuration = {CONTAINERD: _containerd(chosen, args.cluster, facts.containerd, known)}
-    changed += await install(host, configuration, mode=0o600 if known else 0o644)
+    changed += await install(host, {CONTAINERD: _containerd(chosen, args.cluster, facts.containerd)})
     changed += await _install_proxy(deps, args, ctx)
     restart = any(path == CONTAINERD or "containerd.service.d" in path for path in changed)
     await run(host, "prepare", str(chosen) if facts.versions else "", "yes" if restart else "no")
@@ -56,9 +50,9 @@ async def record_host_key(deps: Dependencies, node: Node, ctx: StepContext) -> O
     return Outcome(machines=(replace(machine, host_key=key),)) if key else Outcome()
 
 
-def _containerd(chosen: Version, cluster: ClusterSpec, containerd: str, known: Mapping[str, RegistryLogin]) -> str:
+def _containerd(chosen: Version, cluster: ClusterSpec, containerd: str) -> str:
     newer = containerd.removeprefix("v").startswith("2.")
-    return containerd_toml(chosen.needs.pause, cluster.image_repository, config_version=3 if newer else 2, logins=known)
+    return containerd_toml(chosen.needs.pause, cluster.image_repository, config_version=3 if newer else 2)
 
 
 def archives(node: Node) -> tuple[str, ...]:

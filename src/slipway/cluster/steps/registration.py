@@ -7,7 +7,6 @@ import contextlib
 
 from slipway.cluster.naming import API_PORT, BALANCED_API_PORT, host_and_port
 from slipway.cluster.recorded import record_reported_version
-from slipway.cluster.spec import ClusterSpec
 from slipway.cluster.steps.arguments import Register, Unregister
 from slipway.cluster.steps.dependencies import ClusterVim, Dependencies
 from slipway.cluster.steps.machine import address_of
@@ -27,7 +26,7 @@ async def register(deps: Dependencies, args: Register, ctx: StepContext) -> Outc
         token = await issue_token(api, VIM_TOKEN_LIFETIME)
         authority = await cluster_ca(api)
         running = (await api.get("/version"))["gitVersion"]
-    endpoint = await _endpoint(args.cluster, ctx)
+    endpoint = await _endpoint(args, ctx)
     vim = ClusterVim(name=args.vim_name, endpoint=endpoint, ca=authority, access=token)
     vim_id = await deps.vims.register(args.cluster.instance, vim)
     info = {
@@ -53,7 +52,10 @@ async def undo_register(deps: Dependencies, args: Register, ctx: StepContext) ->
     return await unregister(deps, Unregister(instance=args.cluster.instance, cluster=args.cluster), ctx)
 
 
-async def _endpoint(cluster: ClusterSpec, ctx: StepContext) -> str:
+async def _endpoint(args: Register, ctx: StepContext) -> str:
     """By the floating IP where there is one: who calls the cluster is not on its network."""
+    if args.at is not None:
+        return f"https://{host_and_port(await address_of(args.at, ctx, args.at.ssh), args.port or API_PORT)}"
+    cluster = args.cluster
     address = cluster.outside or cluster.vip or await address_of(cluster.masters[0], ctx)
     return f"https://{host_and_port(address, BALANCED_API_PORT if cluster.balanced else API_PORT)}"

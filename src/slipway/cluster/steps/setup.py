@@ -1,6 +1,6 @@
-"""What a machine's setup says beyond its source: the proxy, and the registries that containerd pulls from.
+"""What a machine's setup says beyond its source: the proxy, and which registries there are.
 
-Both may hold a password: on a node only root reads it.
+A proxy may hold a password: on a node only root reads it.
 """
 
 from __future__ import annotations
@@ -8,19 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from slipway.cluster.containerd_config import RegistryLogin, hosts_toml, registry_directory, registry_host
 from slipway.cluster.networks import no_proxy
-from slipway.cluster.parameters import RegistryParameters
+from slipway.cluster.parameters import REGISTRIES, RegistryParameters
 from slipway.cluster.schema import read
 from slipway.cluster.source_parameters import ProxyParameters
 from slipway.cluster.spec import ClusterSpec
-from slipway.cluster.steps.dependencies import Dependencies, RemoteHost
+from slipway.cluster.steps.dependencies import RemoteHost
 from slipway.cluster.steps.machine import address_of, install
 from slipway.model.action import StepContext
 from slipway.remote.quoting import quoted
 
 ENVIRONMENT = "/etc/slipway/environment"  # what our scripts read before they fetch anything
-PARAMETER = "private_registry_connection_info"
 
 
 async def proxy_variables(setup: dict[str, Any], cluster: ClusterSpec, ctx: StepContext) -> dict[str, str]:
@@ -49,29 +47,4 @@ def exports(variables: Mapping[str, str]) -> str:
 
 
 def registries_of(setup: dict[str, Any]) -> list[RegistryParameters]:
-    return [read(RegistryParameters, given, PARAMETER) for given in setup.get(PARAMETER, ())]
-
-
-async def logins(setup: dict[str, Any], ctx: StepContext) -> dict[str, RegistryLogin]:
-    """By server, in clear: for containerd's configuration, and no longer than this step."""
-    opened = registries_of({PARAMETER: await ctx.decrypt_secrets(setup.get(PARAMETER, []))})
-    return {
-        one.server: RegistryLogin(one.username, one.password.opened(str))
-        for one in opened
-        if one.username and one.password
-    }
-
-
-async def registry_files(deps: Dependencies, setup: dict[str, Any], ctx: StepContext) -> dict[str, str | bytes]:
-    files: dict[str, str | bytes] = {}
-    lines = []
-    for registry in registries_of(setup):
-        files[f"{registry_directory(registry.server)}/hosts.toml"] = hosts_toml(registry_host(registry))
-        if registry.certificate_path:
-            certificate = await deps.files.read(ctx.instance_id, registry.certificate_path)
-            files[f"{registry_directory(registry.server)}/ca.crt"] = certificate
-        if registry.hosts_string:
-            lines.append(registry.hosts_string)
-    if lines:
-        files["/etc/slipway/hosts"] = "".join(f"{line}\n" for line in lines)
-    return files
+    return [read(RegistryParameters, given, REGISTRIES) for given in setup.get(REGISTRIES, ())]

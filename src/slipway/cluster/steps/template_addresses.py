@@ -19,6 +19,7 @@ from slipway.model.errors import StepError
 from slipway.model.machine import FoundPort
 
 PARAMETER = f"{PATH}.master_node.cluster_cp_name"
+CLUSTER_IP = f"{PATH}.master_node.cluster_ip"
 FLOATING_IP = f"{PATH}.master_node.cluster_fip_name"
 
 
@@ -34,6 +35,21 @@ async def with_template_addresses(cluster: ClusterSpec, ctx: StepContext) -> Clu
     except StepError:  # it is made later in the same operation
         return cluster
     return replace(cluster, outside=_outside(cluster.floating_ip, master.ports))
+
+
+async def refuse_shared_address(node: Node, shared: str | None, ctx: StepContext) -> None:
+    """StepError when the VIM gave a machine the masters' address: contacted there, it would be now one, now another."""
+    if shared is None:
+        return
+    wanted, machine = ipaddress.ip_address(shared), await ctx.machine(node.machine)
+    for port in machine.ports:
+        if any(one.ip and ipaddress.ip_address(one.ip) == wanted for one in port.addresses):
+            raise StepError(
+                f"{CLUSTER_IP}: the VIM gave {node.slot} the address {shared} at {port.name}, and the masters are to "
+                "share it.",
+                cure="roll back, and give an address that the VIM gives no machine: outside its network's allocation "
+                "pool, or one of a port that is kept for it.",
+            )
 
 
 async def _shared_port(name: str, cluster: ClusterSpec, ctx: StepContext) -> FoundPort:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from slipway.cluster.spec import ClusterSpec, Node
+from slipway.cluster.spec import ClusterSpec, Node, Server
 from slipway.cluster.steps.machine import address_of
 from slipway.cluster.steps.unreachable import UnreachableHosts
 from slipway.kube.interface import KubeApi
@@ -16,6 +16,8 @@ from slipway.simulator.cluster.api.client import SimulatedApi
 from slipway.simulator.cluster.simulation import Simulation
 from slipway.simulator.cluster.ssh_host import SimulatedSshHost
 from slipway.vim.fault_rules import FaultTarget as Slot
+
+SERVER = "ansible-server"  # what fault rules and counters call a server that a request names
 
 
 class SimulatedConnector:
@@ -34,6 +36,17 @@ class SimulatedConnector:
 
     async def host_key(self, node: Node, ctx: StepContext) -> str | None:
         return None
+
+    async def host_at(self, server: Server, ctx: StepContext) -> SimulatedSshHost:
+        """There is one at every address."""
+        login = await ctx.decrypt_secrets({"password": server.login.password, "private_key": server.login.private_key,
+                                  "passphrase": server.login.passphrase})  # fmt: skip
+        target = SshTarget(address=server.address, username=server.login.username, port=server.login.port, **login)
+        machine, slot = f"server {server.address}", Slot(SERVER, SERVER)
+        return SimulatedSshHost(self.simulation, await ctx.connection(), machine, slot, target, always_on=True)
+
+    async def host_key_at(self, server: Server, ctx: StepContext) -> str | None:
+        return server.host_key
 
     @asynccontextmanager
     async def api(self, cluster: ClusterSpec, ctx: StepContext, within: float | None = None) -> AsyncIterator[KubeApi]:

@@ -35,8 +35,12 @@ class SimulatedHost(msgspec.Struct):
     cluster: str | None = None
     node: str | None = None
     vip: str | None = None
+    serves: int | None = None  # the port of the registry that runs on it
     files: dict[str, File] = {}
     jobs: dict[str, SimulatedJob] = {}
+    packages: list[str] = []
+    mounts: dict[str, str] = {}  # volumes by the directories that they are mounted at
+    served: list[str] = []  # directories, by NFS
 
     @property
     def is_master(self) -> bool:

@@ -121,11 +121,23 @@ def _join(db: sqlite3.Connection, host: SimulatedHost, document: dict[str, Any])
         place = f"https://{bootstrap['apiServerEndpoint']}/api/v1/namespaces/kube-public/configmaps/cluster-info"
         why = f'failed to request the cluster-info ConfigMap: Get "{place}": context deadline exceeded'
         raise JoinError(f"preflight: couldn't validate the identity of the API Server: {why}")
-    store, name = ObjectStore(db, cluster.id), registration["name"]
-    check_discovery(cluster, store, bootstrap)
+    check_discovery(cluster, ObjectStore(db, cluster.id), bootstrap)
     control = document.get("controlPlane")
     if control:
         check_certificates(cluster, str(control.get("certificateKey")))
+    add_node(db, host, cluster, registration, control)
+
+
+def add_node(
+    db: sqlite3.Connection,
+    host: SimulatedHost,
+    cluster: Cluster,
+    registration: dict[str, Any],
+    control: dict[str, Any] | None,
+) -> None:
+    """What follows once a node is let in. `control`: as in the configuration of one that becomes a master."""
+    store, name = ObjectStore(db, cluster.id), registration["name"]
+    if control:
         _check_etcd(db, cluster)
     _check_name(db, cluster, store, name)
     if control:

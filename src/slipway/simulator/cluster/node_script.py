@@ -14,7 +14,7 @@ import yaml
 
 from slipway.cluster.naming import API_PORT, BALANCED_API_PORT, host_and_port
 from slipway.remote.output import Result
-from slipway.simulator.cluster import kubeadm
+from slipway.simulator.cluster import haproxy, kubeadm
 from slipway.simulator.cluster.addresses import HAPROXY, prefix_at
 from slipway.simulator.cluster.api import controllers
 from slipway.simulator.cluster.api.kinds import DAEMON_SET
@@ -35,6 +35,8 @@ def run(db: sqlite3.Connection, host: SimulatedHost, directory: str) -> Result:
     if "helm" in text:
         host.write(HELM, "v3.19.0", 0o755)
         return Result(0, b"", b"")
+    if (balanced := haproxy.own_script(host, given)) is not None:
+        return balanced
     host.prepared = True
     return _work(db, host, _options(given), balanced="ha_flag='True'" in given)
 
@@ -61,7 +63,7 @@ def _work(db: sqlite3.Connection, host: SimulatedHost, options: dict[str, str], 
         _write(host, {"kind": "InitConfiguration", "nodeRegistration": node, **local},
                {"kind": "ClusterConfiguration", **cluster})  # fmt: skip
         begun = kubeadm.init(db, host, CONFIG)
-        _set_up_network(db, host)
+        set_up_network(db, host)
         return begun
     bootstrap = {"token": options["-t"], "apiServerEndpoint": place, "caCertHashes": [f"sha256:{options['-s']}"]}
     document = {"kind": "JoinConfiguration", "nodeRegistration": node, "discovery": {"bootstrapToken": bootstrap}}
@@ -71,7 +73,7 @@ def _work(db: sqlite3.Connection, host: SimulatedHost, options: dict[str, str], 
     return kubeadm.join(db, host, CONFIG)
 
 
-def _set_up_network(db: sqlite3.Connection, host: SimulatedHost) -> None:
+def set_up_network(db: sqlite3.Connection, host: SimulatedHost) -> None:
     """The pods' network is the script's own affair."""
     if host.cluster is None:
         return

@@ -12,7 +12,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from slipway.remote.output import Result
-from slipway.simulator.cluster import etcd, kubeadm, node_script, sources
+from slipway.simulator.cluster import (
+    ansible_server,
+    etcd,
+    haproxy,
+    kubeadm,
+    kubespray,
+    node_script,
+    registry,
+    sources,
+    storage,
+)
 from slipway.simulator.cluster.addresses import HAPROXY, api_server_at, prefix_at, virtual_address
 from slipway.simulator.cluster.cluster import find_cluster, has_quorum
 from slipway.simulator.cluster.host import VERSIONS, SimulatedHost
@@ -102,7 +112,9 @@ def _certificates(run: Run) -> Result:
 
 
 def _curl(run: Run) -> Result:
-    """As far as that: whether an API server is ready behind an address."""
+    """As far as that: whether an API server is ready behind an address, and what a registry says."""
+    if "--config" in run.arguments:
+        return registry.curl(run.db, run.host, run.stdin.decode())
     place = re.fullmatch(r"https://([^/]+)/readyz", run.arguments[-1])
     master = api_server_at(run.db, run.host.machine, place[1]) if place else None
     cluster = find_cluster(run.db, master.cluster) if master else None
@@ -150,6 +162,34 @@ SCRIPTS: dict[str, Callable[[Run], Result]] = {
     "private_directory": lambda run: DONE,
     "remove_directory": lambda run: node_script.remove(run.host, *run.arguments),
     "own_script": lambda run: node_script.run(run.db, run.host, run.arguments[0]),
+    "mount_volume": lambda run: storage.mount_volume(run.db, run.host, *run.arguments),
+    "nfs_facts": lambda run: storage.facts(run.host, *run.arguments),
+    "apt_install": lambda run: storage.apt_install(run.host, run.arguments),
+    "nfs_server": lambda run: storage.nfs_server(run.host, *run.arguments),
     "helm_version": _helm_version,
+    "registries": lambda run: registry.apply_registries(run.host, run.arguments),
+    "pull": lambda run: registry.pull(run.db, run.host, *run.arguments),
+    "has_registry": lambda run: _printed(["yes"] if registry.PROGRAM in run.host.files else []),
+    "install_package": lambda run: registry.install_package(run.host, *run.arguments),
+    "install_engine": lambda run: DONE,
+    "install_image": lambda run: registry.install_image(run.host, *run.arguments),
+    "write_users": lambda run: registry.write_users(run.host, run.stdin),
+    "serve": lambda run: registry.serve(run.host, *run.arguments),
+    "archive_listing": lambda run: registry.listing(run.host, *run.arguments),
+    "archive_member": lambda run: registry.member(run.host, *run.arguments),
+    "registry_login": lambda run: DONE,
+    "forget_archive": lambda run: registry.forget(run.host, *run.arguments),
+    "push_blob": lambda run: registry.push_blob(run.host, *run.arguments),
+    "push_manifest": lambda run: registry.push_manifest(run.db, run.host, *run.arguments),
+    "ansible_server": lambda run: ansible_server.facts(run.host, *run.arguments),
+    "inventory_claim": lambda run: ansible_server.claim(run.host, *run.arguments),
+    "inventory_write": lambda run: ansible_server.write(run.host, run.arguments[0], run.arguments[1], run.stdin),
+    "inventory_remove": lambda run: ansible_server.remove(run.host, *run.arguments),
+    "runs_list": lambda run: _printed([name for name in run.host.jobs if name.startswith(run.arguments[0])]),
+    "events_follow": lambda run: ansible_server.follow(run.host, *run.arguments),
+    "playbook_run": lambda run: kubespray.play(run.db, run.host, *run.arguments),
+    "install_haproxy": lambda run: haproxy.install(run.host),
+    "fence": lambda run: haproxy.fence(run.host, *run.arguments),
+    "apply_haproxy": lambda run: haproxy.apply(run.host, run.arguments, run.stdin),
     "etcd_health": lambda run: etcd.healthy(run.db, run.host, list(run.arguments[1:])),
 }

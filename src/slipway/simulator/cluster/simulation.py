@@ -27,7 +27,9 @@ TABLES = (
     "CREATE TABLE IF NOT EXISTS object (cluster_id TEXT NOT NULL, resource TEXT NOT NULL, namespace TEXT NOT NULL,"
     " name TEXT NOT NULL, node TEXT, owner TEXT, body BLOB NOT NULL, applied BLOB,"
     " PRIMARY KEY (cluster_id, resource, namespace, name)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS volume_content (resource_id TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS silent (cluster_id TEXT NOT NULL, node TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS disk (resource_id TEXT PRIMARY KEY, uuid TEXT NOT NULL) WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS host_node ON host (cluster_id, node)",
     "CREATE INDEX IF NOT EXISTS host_vip ON host (vip)",
     "CREATE INDEX IF NOT EXISTS object_node ON object (cluster_id, node)",
@@ -39,9 +41,19 @@ TABLES = (
     END
     """,
     """
+    CREATE TRIGGER IF NOT EXISTS volume_removed AFTER DELETE ON volume BEGIN
+        DELETE FROM disk WHERE resource_id = OLD.resource_id;
+    END
+    """,
+    """
     CREATE TRIGGER IF NOT EXISTS machine_broken AFTER UPDATE OF errors_left ON machine WHEN NEW.errors_left = -1 BEGIN
         INSERT INTO silent SELECT cluster_id, node FROM host
             WHERE machine_id = NEW.id AND cluster_id IS NOT NULL AND node IS NOT NULL;
+    END
+    """,
+    """
+    CREATE TRIGGER IF NOT EXISTS volume_removed AFTER DELETE ON volume BEGIN
+        DELETE FROM volume_content WHERE resource_id = OLD.resource_id;
     END
     """,
     # Built anew: an empty disk.

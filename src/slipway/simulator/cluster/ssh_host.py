@@ -32,6 +32,7 @@ class SimulatedSshHost:
     machine: str
     slot: Slot
     target: SshTarget
+    always_on: bool = False  # a server that is no machine of the VIM
 
     async def run(
         self,
@@ -101,7 +102,7 @@ class SimulatedSshHost:
 
     async def _ask(self, asked: str, description: str, work: Callable[[sqlite3.Connection, SimulatedHost], T]) -> T:
         def inside(db: sqlite3.Connection, _: Rules) -> T:
-            if not is_running(db, self.machine):
+            if not self.always_on and not is_running(db, self.machine):
                 raise errors.unreachable(self.target, OSError("No route to host"))
             host = find_host(db, self.machine)
             answer = work(db, host)

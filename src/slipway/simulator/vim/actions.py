@@ -20,10 +20,12 @@ from slipway.vim.machine_by_machine.arguments import (
     RemoveLeftovers,
     RemoveMachine,
     RemoveNetwork,
+    RetainVolumes,
     TakeMachine,
     TakePorts,
     Unplug,
     maker_of,
+    retained_outcome,
 )
 
 TIMEOUT = 60.0  # seconds for one attempt at a step
@@ -46,6 +48,7 @@ class SimulatedActions:
             Action("simulated.unplug", Unplug, self.unplug, timeout=TIMEOUT),
             Action("simulated.take_ports", TakePorts, self.take_ports, self.give_ports_back, timeout=TIMEOUT),
             Action("simulated.remove_leftovers", RemoveLeftovers, self.remove_leftovers, timeout=TIMEOUT),
+            Action("simulated.retain_volumes", RetainVolumes, self.retain_volumes, timeout=TIMEOUT),
         )
 
     async def make_network(self, args: MakeNetwork, ctx: StepContext) -> Outcome:
@@ -150,6 +153,12 @@ class SimulatedActions:
             return Outcome(removed=tuple(removed))
 
         return await self._calls.call(await ctx.connection(), "remove_leftovers", work)
+
+    async def retain_volumes(self, args: RetainVolumes, ctx: StepContext) -> Outcome:
+        def work(db: sqlite3.Connection, _: Rules) -> Outcome:
+            return retained_outcome(attachments.retain(db, args.volumes, ctx.instance_id))
+
+        return await self._calls.call(await ctx.connection(), "retain_volumes", work)
 
     async def _stop(self, args: RemoveMachine, ctx: StepContext) -> None:
         """Let it shut down in order, for as long as it may take; after that it goes as it is."""

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable
 
 from slipway.model.errors import VimError, VimFault
-from slipway.model.machine import Machine, Volume
+from slipway.model.machine import FoundVolume, Machine, Volume
 from slipway.vim.machine_by_machine.arguments import Maker
 
 
@@ -57,6 +57,17 @@ def remove(
             db.execute(f"DELETE FROM {kind} WHERE id = ?", (id_,))  # noqa: S608
         gone.append(id_)
     return gone
+
+
+def retain(db: sqlite3.Connection, ids: Iterable[str], instance_id: str) -> list[FoundVolume]:
+    """Volumes stay, and are no instance's. Also those of a former attempt are told."""
+    kept = []
+    for id_ in ids:
+        sql = "UPDATE volume SET instance_id = '', machine_id = NULL WHERE id = ? AND instance_id IN (?, '')"
+        row = db.execute(f"{sql} RETURNING name, resource_id", (id_, instance_id)).fetchone()
+        if row:
+            kept.append(FoundVolume(id=id_, name=row[0], resource_id=row[1]))
+    return kept
 
 
 def holder(db: sqlite3.Connection, kind: str, id_: str) -> str | None:

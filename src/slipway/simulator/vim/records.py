@@ -47,7 +47,7 @@ def inventory(db: sqlite3.Connection) -> dict[str, Found]:
     """All records of all instances, without looking at any machine."""
     owners = (
         "SELECT instance_id FROM network UNION SELECT instance_id FROM machine"
-        " UNION SELECT instance_id FROM port UNION SELECT instance_id FROM volume"
+        " UNION SELECT instance_id FROM port UNION SELECT instance_id FROM volume WHERE instance_id != ''"
     )
     looks = db.execute("SELECT id, errors_left FROM machine WHERE errors_left > 0").fetchall()
     there = {instance_id: find(db, instance_id) for (instance_id,) in db.execute(owners).fetchall()}

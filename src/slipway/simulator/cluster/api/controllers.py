@@ -6,7 +6,17 @@ import sqlite3
 
 from slipway.kube.interface import Object
 from slipway.simulator.cluster.api import workloads
-from slipway.simulator.cluster.api.kinds import DAEMON_SET, DEFINITION, DEPLOYMENT, NAMESPACE, NODE, POD, Kind
+from slipway.simulator.cluster.api.kinds import (
+    CLAIM,
+    DAEMON_SET,
+    DEFINITION,
+    DEPLOYMENT,
+    NAMESPACE,
+    NODE,
+    PERSISTENT_VOLUME,
+    POD,
+    Kind,
+)
 from slipway.simulator.cluster.api.nodes import (
     reconcile_node,
     reconcile_nodes,
@@ -14,6 +24,7 @@ from slipway.simulator.cluster.api.nodes import (
 )
 from slipway.simulator.cluster.api.objects import ObjectStore
 from slipway.simulator.cluster.api.pods import end, run, schedule_pending
+from slipway.simulator.cluster.api.volumes import reconcile_claim, reconcile_volume, release_claim, remove_volume
 from slipway.simulator.cluster.host import kubelet_of
 
 
@@ -28,6 +39,10 @@ def reconcile(db: sqlite3.Connection, store: ObjectStore, cluster_id: str, kind:
         reconcile_nodes(db, store, cluster_id)
     elif kind == DEPLOYMENT:
         workloads.reconcile_deployment(store, made)
+    elif kind == PERSISTENT_VOLUME:
+        reconcile_volume(store, made)
+    elif kind == CLAIM:
+        reconcile_claim(store, made)
     elif kind == DEFINITION:
         conditions = [{"type": condition, "status": "True"} for condition in ("NamesAccepted", "Established")]
         if made.get("status") != {"conditions": conditions}:
@@ -45,8 +60,13 @@ def remove(
         if node:
             reconcile_node(db, store, cluster_id, node)
         return
+    if kind == PERSISTENT_VOLUME:
+        remove_volume(store, there)
+        return
     store.remove(kind, there)
-    if kind == NODE:
+    if kind == CLAIM:
+        release_claim(store, there)
+    elif kind == NODE:
         remove_pods_of_node(store, there)
     elif kind in (DEPLOYMENT, DAEMON_SET):
         workloads.remove_pods_of(store, there)

@@ -35,6 +35,8 @@ SERVICE_ACCOUNT = Kind("v1", "ServiceAccount", "serviceaccounts")
 DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments")
 DAEMON_SET = Kind("apps/v1", "DaemonSet", "daemonsets")
 BUDGET = Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets")
+CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+PERSISTENT_VOLUME = Kind("v1", "PersistentVolume", "persistentvolumes", False)
 DEFINITION = Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", False)
 
 RBAC = "rbac.authorization.k8s.io/v1"
@@ -48,8 +50,8 @@ BUILT_IN = (
     Kind("v1", "Service", "services"),
     Kind("v1", "Endpoints", "endpoints"),
     Kind("v1", "Event", "events"),
-    Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
-    Kind("v1", "PersistentVolume", "persistentvolumes", False),
+    CLAIM,
+    PERSISTENT_VOLUME,
     DEPLOYMENT,
     DAEMON_SET,
     Kind("apps/v1", "StatefulSet", "statefulsets"),

@@ -1,0 +1,218 @@
+"""Clusters with a storage server, on simulated machines: set up, scaled, healed, terminated, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from slipway.kube.interface import Object
+from slipway.model.instance import InstantiationState
+from slipway.model.operation import OperationType, State
+from slipway.model.requests import HealRequest
+from slipway.simulator.cluster.host import find_host
+from tests.functional.cluster_rig import (
+    FORCEFUL,
+    ClusterRig,
+    back,
+    cluster_rig,
+    instantiate_storage,
+    out,
+)
+from tests.functional.rig import SIMULATED_VIM, settings_in
+
+INSTANTIATE, HEAL, SCALE = OperationType.INSTANTIATE, OperationType.HEAL, OperationType.SCALE
+VOLUMES = "/api/v1/persistentvolumes"
+CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+CLAIM: Object = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "data", "namespace": "default"},
+    "spec": {"accessModes": ["ReadWriteMany"], "storageClassName": "", "volumeName": "nfs-pv1",
+             "resources": {"requests": {"storage": "100Mi"}}},
+}  # fmt: skip
+
+
+@pytest.fixture
+async def rig(tmp_path: Path) -> AsyncIterator[ClusterRig]:
+    async with cluster_rig(settings_in(tmp_path)) as rig:
+        yield rig
+
+
+async def stored(rig: ClusterRig) -> str:
+    instance_id = await rig.rig.create()
+    await rig.completed(INSTANTIATE, instance_id, instantiate_storage())
+    return instance_id
+
+
+async def volumes(rig: ClusterRig, instance_id: str) -> dict[str, tuple[str, str]]:
+    """Phase and server, by name."""
+    found = await (await rig.api(instance_id)).list(VOLUMES)
+    return {one["metadata"]["name"]: (one["status"]["phase"], one["spec"]["nfs"]["server"]) for one in found}
+
+
+async def server(rig: ClusterRig, instance_id: str) -> tuple[str, str]:
+    """Its address, and the VIM's id of its volume."""
+    found = (await rig.rig.inventory())[instance_id]
+    (machine,) = (one for one in found.machines if one.name == "storageServer-0")
+    return str(machine.ports[0].address), machine.volumes[0].resource_id
+
+
+async def host(rig: ClusterRig, instance_id: str, slot: str) -> Any:
+    machine = (await rig.machines(instance_id))[slot]
+    return rig.connector.simulation.look(SIMULATED_VIM, lambda db, _: find_host(db, machine))
+
+
+async def uuid_of(rig: ClusterRig, volume: str) -> str:
+    sql = "SELECT uuid FROM disk WHERE resource_id = ?"
+    return str(rig.connector.simulation.look(SIMULATED_VIM, lambda db, _: db.execute(sql, (volume,)).fetchone())[0])
+
+
+async def test_volumes_are_served_and_registered_before_the_cluster_is(rig: ClusterRig) -> None:
+    instance_id = await stored(rig)
+    await rig.check(instance_id)
+    address, volume = await server(rig, instance_id)
+    assert await volumes(rig, instance_id) == {
+        "nfs-pv1": ("Available", address),
+        "nfs-pv2": ("Available", address),
+    }
+    storage = await host(rig, instance_id, "storageServer-0")
+    assert storage.mounts == {"/volume": volume}
+    assert storage.served == ["/volume/nfs/pv1", "/volume/nfs/pv2"]
+    for slot in ("masterNode-0", "workerNode-0"):
+        assert "nfs-common" in (await host(rig, instance_id, slot)).packages
+
+
+async def test_a_node_that_comes_later_can_mount_them(rig: ClusterRig) -> None:
+    instance_id = await stored(rig)
+    await rig.completed(SCALE, instance_id, out(1))
+    assert "nfs-common" in (await host(rig, instance_id, "workerNode-1")).packages
+    await rig.completed(HEAL, instance_id, await rig.heal(instance_id, "workerNode-0"))
+    assert "nfs-common" in (await host(rig, instance_id, "workerNode-0")).packages
+    await rig.completed(SCALE, instance_id, back(1))
+    await rig.check(instance_id)
+
+
+async def test_a_storage_server_in_use_is_not_healed_and_what_uses_it_is_named(rig: ClusterRig) -> None:
+    instance_id = await stored(rig)
+    api = await rig.api(instance_id)
+    await api.create(CLAIMS, CLAIM)
+    before = await rig.machines(instance_id)
+    operation, detail = await rig.failed(HEAL, instance_id, await rig.heal(instance_id, "storageServer-0"))
+    assert "in use: nfs-pv1 by the claim default/data" in detail
+    assert "nfs-pv2" not in detail
+    await rig.rig.slipway.lcm.roll_back(operation.id)
+    assert (await rig.rig.rest(operation.id)).operation_state is State.ROLLED_BACK
+    assert await rig.machines(instance_id) == before
+    assert {name: phase for name, (phase, _) in (await volumes(rig, instance_id)).items()} == {
+        "nfs-pv1": "Bound",
+        "nfs-pv2": "Available",
+    }
+
+
+async def test_once_nobody_uses_it_the_heal_goes_on_and_keeps_the_data(rig: ClusterRig) -> None:
+    instance_id = await stored(rig)
+    api = await rig.api(instance_id)
+    await api.create(CLAIMS, CLAIM)
+    before, (_, volume) = await rig.machines(instance_id), await server(rig, instance_id)
+    uuid = await uuid_of(rig, volume)
+    operation, _ = await rig.failed(HEAL, instance_id, await rig.heal(instance_id, "storageServer-0"))
+    await api.delete(f"{CLAIMS}/data")
+    assert (await volumes(rig, instance_id))["nfs-pv1"][0] == "Released"
+    await rig.rig.slipway.lcm.retry(operation.id)
+    assert (await rig.rig.rest(operation.id)).operation_state is State.COMPLETED
+    after = await rig.machines(instance_id)
+    assert {slot for slot in before if before[slot] != after[slot]} == {"storageServer-0"}
+    address, same = await server(rig, instance_id)
+    assert (same, await uuid_of(rig, same)) == (volume, uuid)
+    assert await volumes(rig, instance_id) == {
+        "nfs-pv1": ("Available", address),
+        "nfs-pv2": ("Available", address),
+    }
+    assert (await host(rig, instance_id, "storageServer-0")).mounts == {"/volume": volume}
+    await rig.check(instance_id)
+
+
+async def test_volumes_of_others_neither_count_nor_go(rig: ClusterRig) -> None:
+    instance_id = await stored(rig)
+    api = await rig.api(instance_id)
+    theirs = {"metadata": {"name": "theirs"}, "spec": {"accessModes": ["ReadWriteMany"], "hostPath": {"path": "/x"}}}
+    await api.create(VOLUMES, theirs)
+    claim = {**CLAIM, "spec": {**CLAIM["spec"], "volumeName": "theirs"}}
+    await api.create(CLAIMS, claim)
+    await rig.completed(HEAL, instance_id, await rig.heal(instance_id, "storageServer-0"))
+    found = {one["metadata"]["name"]: one["status"]["phase"] for one in await api.list(VOLUMES)}
+    assert found == {"nfs-pv1": "Available", "nfs-pv2": "Available", "theirs": "Bound"}
+
+
+async def test_a_volume_of_that_name_that_is_not_ours_stays_and_is_named(rig: ClusterRig) -> None:
+    instance_id = await stored(rig)
+    api = await rig.api(instance_id)
+    await api.delete(f"{VOLUMES}/nfs-pv2")
+    theirs = {"metadata": {"name": "nfs-pv2"}, "spec": {"hostPath": {"path": "/x"}}}
+    await api.create(VOLUMES, theirs)
+    operation, detail = await rig.failed(HEAL, instance_id, await rig.heal(instance_id, "storageServer-0"))
+    assert "a persistent volume nfs-pv2 that was not registered for this VNF" in detail
+    await api.delete(f"{VOLUMES}/nfs-pv2")
+    await rig.rig.slipway.lcm.retry(operation.id)
+    assert (await rig.rig.rest(operation.id)).operation_state is State.COMPLETED
+
+
+@pytest.mark.parametrize("everything", [False, True])
+async def test_a_whole_heal_keeps_the_volume_unless_all_is_asked(rig: ClusterRig, everything: bool) -> None:
+    instance_id = await stored(rig)
+    _, before = await server(rig, instance_id)
+    await rig.completed(HEAL, instance_id, HealRequest(additional_params={"all": everything}))
+    address, after = await server(rig, instance_id)
+    assert (before == after) is not everything
+    assert {phase for phase, _ in (await volumes(rig, instance_id)).values()} == {"Available"}
+    assert {at for _, at in (await volumes(rig, instance_id)).values()} == {address}
+    await rig.check(instance_id)
+
+
+async def test_a_volume_with_foreign_data_is_left_as_it_is(rig: ClusterRig) -> None:
+    instance_id = await stored(rig)
+    _, volume = await server(rig, instance_id)
+
+    def fill(db: Any, _: Any) -> None:
+        db.execute("UPDATE disk SET uuid = 'foreign' WHERE resource_id = ?", (volume,))
+
+    rig.connector.simulation.look(SIMULATED_VIM, fill)
+    _, detail = await rig.failed(HEAL, instance_id, await rig.heal(instance_id, "storageServer-0"))
+    assert "'mount volumes storageServer-0'" in detail
+    assert "holds something that is not ours" in detail
+    assert "e2label" in detail
+    assert await uuid_of(rig, volume) == "foreign"
+
+
+async def test_a_dead_storage_server_is_healed(rig: ClusterRig) -> None:
+    instance_id = await stored(rig)
+    await rig.rig.slipway.simulated.break_machine(SIMULATED_VIM, (await rig.machines(instance_id))["storageServer-0"])
+    await rig.completed(HEAL, instance_id, await rig.heal(instance_id, "storageServer-0"))
+    await rig.check(instance_id)
+
+
+async def test_a_termination_that_retains_data_keeps_the_volume_and_says_its_id(rig: ClusterRig) -> None:
+    instance_id = await stored(rig)
+    _, volume = await server(rig, instance_id)
+    uuid = await uuid_of(rig, volume)
+    retaining = replace(FORCEFUL, additional_params={"retain_data": True})
+    await rig.completed(OperationType.TERMINATE, instance_id, retaining)
+    assert await rig.rig.inventory() == {}
+    vnf = (await rig.rig.instance(instance_id)).vnf
+    assert vnf.metadata["retainedVolumes"] == {volume: "storageServer_volume"}
+    assert await uuid_of(rig, volume) == uuid
+    await rig.completed(INSTANTIATE, instance_id, instantiate_storage())
+    await rig.completed(OperationType.TERMINATE, instance_id, FORCEFUL)
+    assert await uuid_of(rig, volume) == uuid
+
+
+async def test_terminated_nothing_is_left(rig: ClusterRig) -> None:
+    instance_id = await stored(rig)
+    await rig.completed(OperationType.TERMINATE, instance_id, FORCEFUL)
+    assert await rig.rig.inventory() == {}
+    vnf = (await rig.rig.instance(instance_id)).vnf
+    assert vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED

@@ -1,0 +1,119 @@
+"""The script that mounts a data volume, on loop devices in a mount namespace: what it formats, and what it leaves."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from slipway.cluster.steps.machine import SCRIPTS
+
+pytestmark = pytest.mark.journey
+
+OURS, OTHER = "0c5d1c0e-8d5a-4f0b-9c4a-000000000001", "slipway-volume-other"
+WORLD = """
+set -eu
+mkdir -p "$1/etc" "$1/work" "$1/volume"
+mount -t overlay overlay -o "lowerdir=/etc,upperdir=$1/etc,workdir=$1/work" /etc
+: >/etc/fstab
+mount -t tmpfs tmpfs /var/lib
+mkdir -p /dev/disk
+mount -t tmpfs tmpfs /dev/disk
+mkdir /dev/disk/by-id
+ln -s "$2" "/dev/disk/by-id/virtio-$(printf %.20s "$4")"
+ln -s "$3" "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_$5"
+ln -s "$3" "/dev/disk/by-id/virtio-unrelated"
+mount_volume() { sh "$script" "$@"; }
+id=$4 other=$5 device=$2 volume=$1/volume
+"""
+
+
+@pytest.fixture
+def devices(tmp_path: Path) -> Iterator[tuple[str, str]]:
+    """Two empty disks."""
+    if os.geteuid() != 0:
+        pytest.skip("loop devices need root")
+    made = []
+    for name in ("one", "two"):
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(64 << 20)
+        shown = subprocess.run(
+            ["losetup", "--find", "--show", tmp_path / name], capture_output=True, text=True, check=True
+        )
+        made.append(shown.stdout.strip())
+    yield made[0], made[1]
+    for device in made:
+        subprocess.run(["losetup", "--detach", device], check=True)
+
+
+def run(tmp_path: Path, devices: tuple[str, str], what: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["unshare", "--mount", "sh", "-c", WORLD + what, "sh", str(tmp_path / "world"), *devices, OURS, OTHER],
+        env={**os.environ, "script": str(SCRIPTS / "mount_volume.sh")},
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+
+def test_an_empty_volume_is_formatted_once_and_keeps_its_data(tmp_path: Path, devices: tuple[str, str]) -> None:
+    done = run(tmp_path, devices, """
+        first=$(mount_volume "$id" "$volume")
+        echo data >"$volume/file"
+        umount "$volume"
+        [ "$(mount_volume "$id" "$volume")" = "$first" ]
+        [ "$(mount_volume "$id" "$volume")" = "$first" ]
+        cat "$volume/file"
+        grep -c "^UUID=$first $volume ext4 defaults,nofail 0 2$" /etc/fstab
+        blkid -p -s LABEL -o value "$device"
+    """)  # fmt: skip
+    assert (done.returncode, done.stdout.split()) == (0, ["data", "1", "slipway"]), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('mkfs.ext4 -q "$device"', "TYPE=ext4"),
+        ('echo raw | dd of="$device" bs=1 seek=5000', "data without a file system"),
+        ('echo raw | dd of="$device" bs=1 seek=67108000', "data without a file system"),
+        ('mkswap "$device"', "TYPE=swap"),
+    ],
+)
+def test_what_somebody_else_wrote_stays(tmp_path: Path, devices: tuple[str, str], content: str, said: str) -> None:
+    done = run(tmp_path, devices, f"""
+        {{ {content}; }} >/dev/null 2>&1
+        before=$(sha256sum <"$device")
+        mount_volume "$id" "$volume" || echo "$?"
+        [ "$before" = "$(sha256sum <"$device")" ] && ! mountpoint -q "$volume" && [ ! -s /etc/fstab ]
+    """)  # fmt: skip
+    assert (done.returncode, done.stdout.split()) == (0, ["65"]), done.stderr
+    assert said in done.stderr
+
+
+def test_a_file_system_that_was_half_made_is_made_again_and_on_no_other_disk(
+    tmp_path: Path, devices: tuple[str, str]
+) -> None:
+    done = run(tmp_path, devices, """
+        mkdir -p /var/lib/slipway/formatting
+        : >"/var/lib/slipway/formatting/$id"
+        echo half | dd of="$device" bs=1 seek=2000 2>/dev/null
+        echo theirs | dd of="$3" bs=1 seek=2000 2>/dev/null
+        mount_volume "$other" "$1/other" || echo "$?"
+        mount_volume "$id" "$volume" >/dev/null
+        mountpoint -q "$volume" && [ ! -e "/var/lib/slipway/formatting/$id" ] && echo made
+    """)  # fmt: skip
+    assert (done.returncode, done.stdout.split()) == (0, ["65", "made"]), done.stderr
+
+
+def test_a_place_that_is_taken_is_left(tmp_path: Path, devices: tuple[str, str]) -> None:
+    done = run(tmp_path, devices, """
+        touch "$volume/theirs"
+        mount_volume "$id" "$volume" || echo "$?"
+        [ ! -s /etc/fstab ] || echo "the next boot would hide it"
+        rm "$volume/theirs"
+        mount_volume "$id" "$volume" >/dev/null
+        mount_volume "$other" "$volume" || echo "$?"
+    """)  # fmt: skip
+    assert (done.returncode, done.stdout.split()) == (0, ["73", "73"]), done.stderr
+    assert "what is in it would be hidden" in done.stderr
