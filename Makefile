@@ -38,8 +38,8 @@ test: install  ## all tests but the groups below; one life of a real cluster whe
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m 'not group' --ignore tests/lab
-	$(BIN)/pytest -v -n 1 -m 'not group' tests/lab
+	$(BIN)/python -m tests.rerun -q -n $(WORKERS) --dist worksteal -m 'not group' --ignore tests/lab
+	$(BIN)/python -m tests.rerun -v -n 1 -m 'not group' tests/lab
 
 test-all: $(if $(GROUP),install,test)  ## `make test` and all groups, one after the other; GROUP=upgrade: that one alone
 	@$(BIN)/python -m tests.groups $(GROUP)

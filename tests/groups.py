@@ -24,10 +24,15 @@ ON_MACHINES = {
     "cluster": "whole lives of real clusters, with one master and with three",
     "upgrade": "a real cluster goes to the next version of Kubernetes",
     "sources": "real clusters from packages, from files, and by a script of the package",
+    "storage": "a real cluster with a storage server: block volume, NFS, persistent volumes, heals that keep the data",
     "world": "the contract between a cluster's steps and its machines, on real ones",
     "sandbox": "the contract of VIM drivers and all else that real machines show, and the Kubernetes image",
     "openstack": "VNFs and clusters on a real OpenStack: Heat, Nova, Neutron, Cinder, Glance, Keystone",
+    "kubespray": "a real cluster that playbooks build, by a real Ansible; kubespray itself where it is at hand",
     "kubernetes": "CNFs on a real Kubernetes API server: the contract of VIM drivers, failures, bad input",
+    "helm": "CNFs of Helm charts by the real helm on a real API server: contract, lives, crashes, hostile charts",
+    "registry": "a real registry as a VNF, and a real cluster that pulls from it by HTTPS with a login",
+    "cluster-api": "workload clusters on real controllers of Cluster API, and the management cluster as a package",
     "demo": "make demo prints what the README shows",
 }
 GROUPS = WITHOUT_MACHINES | ON_MACHINES

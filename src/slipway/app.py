@@ -11,6 +11,7 @@ from typing import Literal
 from cryptography import x509
 from prometheus_client import Metric
 
+from slipway.cluster.checks import check_cluster
 from slipway.cluster.cluster_api.credentials import WorkloadClusters
 from slipway.cluster.cluster_api.driver import ClusterApiDriver
 from slipway.cluster.cluster_api.steps import WorkloadDependencies
@@ -24,10 +25,18 @@ from slipway.cluster_access.workload_clusters import WorkloadAccess
 from slipway.engine.interfaces import FaultInjector
 from slipway.engine.worker import Worker
 from slipway.factories import notification_client
+from slipway.kubespray.checks import check_kubespray_cluster
+from slipway.kubespray.driver import KubesprayDriver
+from slipway.lcm.drift_watch import DriftWatch
 from slipway.lcm.grants import Grants
 from slipway.lcm.operation_handler import LcmOperationHandler
 from slipway.lcm.script_data import RecordedScriptData, WorkloadKubeconfigs
 from slipway.lcm.service import Lcm
+from slipway.load_balancer.cluster_context import ClusterContexts
+from slipway.load_balancer.cnf_driver import CnfNodePortDriver
+from slipway.load_balancer.cnf_steps import CnfSteps
+from slipway.load_balancer.records import BalancerRecords
+from slipway.load_balancer.steps import BalancerSteps
 from slipway.mgmt.drivers import ManagementDriver, ManagementDrivers, Noop
 from slipway.mgmt.script_limits import ScriptLimits
 from slipway.mgmt.scripts import Scripts
@@ -41,6 +50,7 @@ from slipway.onboarding.package_files import PackageFiles
 from slipway.onboarding.records import hide_clear_secrets
 from slipway.outgoing.guard import Guard
 from slipway.package.signature import UnsignedPolicy
+from slipway.registry.driver import RegistryDriver
 from slipway.settings import Settings
 from slipway.simulator.cluster.connector import SimulatedConnector
 from slipway.simulator.vim.driver import SimulatedDriver
@@ -79,6 +89,7 @@ class Slipway:
     simulated_connector: SimulatedConnector
     clusters: RunningClusters
     cluster_tokens: ClusterTokens
+    drift_watch: DriftWatch
     lcm: Lcm
     onboarding: Onboarding
     vims: VimRegistry
@@ -121,7 +132,7 @@ def assemble(
         sockets=settings.sandbox_sockets,
     )
     guard = Guard.from_settings(settings, listens=role != "worker")
-    kubernetes_vims = KubernetesVimDriver(guard=guard)
+    kubernetes_vims = KubernetesVimDriver(guard=guard, helm=settings.helm_program)
     drivers = Drivers([simulated, sandbox, kubernetes_vims, OpenStackDriver(guard), *vim_drivers])
     names = settings.secret_parameters
     client = notification_client(settings, guard)
@@ -140,13 +151,22 @@ def assemble(
     registered = RegisteredClusters(vims)
     deps = Dependencies(connector, registered, files, drivers, liveness or LivenessLimits())
     kubernetes = KubernetesDriver(deps)
-    clusters = RunningClusters(database, vault, deps, (kubernetes.name, *kubernetes.aliases))
+    kubespray = KubesprayDriver(deps)
+    checks = {
+        **dict.fromkeys((kubernetes.name, *kubernetes.aliases), check_cluster),
+        **dict.fromkeys((kubespray.name, *kubespray.aliases), check_kubespray_cluster),
+    }
+    clusters = RunningClusters(database, vault, deps, checks)
     script_data, script_limits = RecordedScriptData(database, settings.packages_path), _script_limits(settings)
     workload_clusters = WorkloadClusters(kubernetes_vims.api)
     cluster_api = ClusterApiDriver(WorkloadDependencies(workload_clusters, script_data, registered, guard))
     scripts = Scripts(script_data, script_limits, WorkloadKubeconfigs(workload_clusters))
     user_data = UserDataScripts(script_data, script_limits)
-    management = ManagementDrivers([Noop(), kubernetes, cluster_api, *management_drivers], scripts)
+    balancers, contexts = BalancerRecords(database), ClusterContexts(database, vault)
+    cnf_steps = CnfSteps(deps, balancers, contexts, script_data, kubernetes_vims.api)
+    cnf_nodeport = CnfNodePortDriver(cnf_steps, BalancerSteps(deps, balancers))
+    built_in = (Noop(), kubernetes, kubespray, cluster_api, RegistryDriver(deps), cnf_nodeport)
+    management = ManagementDrivers([*built_in, *management_drivers], scripts)
     actions = {**drivers.actions(), **management.actions(), **{one.name: one for one in user_data.actions}}
     grants = None
     if settings.nfvo_url:
@@ -155,6 +175,7 @@ def assemble(
         own = settings.api_address()
         grants = Grants(nfvo_client(settings, settings.nfvo_url), database, vault, drivers, names, own)
     handler = LcmOperationHandler(database, vault, drivers, management, names, grants, files=files)
+    drift_watch = DriftWatch(database, handler.drift, drivers.reporting_drift, settings.drift_seconds)
     worker = None
     if role != "api":
         worker = Worker(
@@ -170,6 +191,7 @@ def assemble(
             observer=telemetry,
         )
         telemetry.collectors["worker"] = partial(_slots, worker)
+        telemetry.collectors["drift"] = drift_watch.metrics
     return Slipway(
         settings=settings,
         database=database,
@@ -208,6 +230,7 @@ def assemble(
         cluster_tokens=ClusterTokens(
             database, vims, clusters, WorkloadAccess(database, vault, workload_clusters, guard)
         ),
+        drift_watch=drift_watch,
         connector=connector,
         simulated_connector=simulated_connector,
         worker=worker,

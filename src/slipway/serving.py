@@ -94,14 +94,19 @@ async def _start_worker(slipway: Slipway) -> asyncio.Task[None] | None:
 
 
 async def _work(slipway: Slipway, worker: Worker) -> None:
-    """Tokens of clusters are renewed where operations run: both connect to machines."""
-    renewing = asyncio.create_task(slipway.cluster_tokens.serve(), name="cluster tokens")
+    """Tokens of clusters are renewed, and drift is looked for, where operations run: all connect to VIMs."""
+    beside = [
+        asyncio.create_task(slipway.cluster_tokens.serve(), name="cluster tokens"),
+        asyncio.create_task(slipway.drift_watch.serve(), name="drift watch"),
+    ]
     try:
         await worker.serve()
     finally:
         slipway.cluster_tokens.shut_down()
-        renewing.cancel()
-        await asyncio.wait([renewing])
+        slipway.drift_watch.shut_down()
+        for task in beside:
+            task.cancel()
+        await asyncio.wait(beside)
 
 
 async def _stop_worker(slipway: Slipway, working: asyncio.Task[None] | None) -> None:

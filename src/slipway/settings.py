@@ -54,6 +54,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     sandbox: bool | None = None
     sandbox_dir: Path | None = None
     sandbox_sockets: tuple[str, ...] = ()
+    helm_program: Path | None = None
     secret_parameters: tuple[str, ...] = ()
     allowed_networks: tuple[str, ...] = ()
     unsigned_packages: Literal["accept", "refuse"] = "accept"
@@ -84,6 +85,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     operations_at_once: Count = 100
     steps_at_once: Count = 64
     journal_retention_days: Seconds = 30.0
+    drift_seconds: Annotated[float, Meta(ge=0)] = 300.0
     script_user: str = "nobody"
     script_seconds: Annotated[float, Meta(gt=0, le=86400)] = 600.0
     script_memory_bytes: Annotated[int, Meta(ge=64 * 1024 * 1024)] = 512 * 1024 * 1024

@@ -31,11 +31,11 @@ def problems(
             detail = (operation.get("error") or {}).get("detail") or "the server does not say why."
             yield f"{operation['operation']} is in FAILED_TEMP: {detail}", cures(operation["id"])
     info = vnf.get("instantiatedVnfInfo") or {}
-    standing = {vnfc["id"] for vnfc in info.get("vnfcResourceInfo") or ()}
+    present = {vnfc["id"] for vnfc in info.get("vnfcResourceInfo") or ()}
     name = quote(vnf.get("vnfInstanceName") or vnf["id"])
     for vnfc in info.get("vnfcInfo") or ():
         cure = [f"slipway vnf heal {name} --vnfc {quote(vnfc['id'])}"]
-        if vnfc.get("vnfcResourceInfoId") not in standing:
+        if vnfc.get("vnfcResourceInfoId") not in present:
             yield f"VNFC {vnfc['id']} is missing: it has no machine.", cure
         elif vnfc.get("vnfcState", "STARTED") != "STARTED":
             yield f"VNFC {vnfc['id']} is {vnfc['vnfcState']}.", cure
@@ -103,6 +103,9 @@ def _add_facts(tree: Any, vnf: Document) -> None:
         tree.add(text(f"Scale: {scale['aspectId']} at level {scale['scaleLevel']}{of}"))
     for key, vim in (vnf.get("vimConnectionInfo") or {}).items():
         tree.add(text(f"VIM: {key} {vim.get('vimId') or ''} ({vim.get('vimType') or 'registered'})"))
+    for one in (info.get("metadata") or {}).get("objects") or ():
+        if one.get("kind") == "HelmRelease":
+            tree.add(text(f"Helm release: {one.get('namespace')}/{one['name']}, revision {one.get('fields')}"))
     if vnf.get("vnfInstanceDescription"):
         tree.add(text(f"Description: {vnf['vnfInstanceDescription']}"))
 

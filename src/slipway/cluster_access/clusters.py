@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from sqlalchemy import Connection
 
 from slipway.cluster.change import cluster_now, masters
 from slipway.cluster.health import ClusterHealth, health_of
+from slipway.cluster.request import Check
 from slipway.cluster.spec import ClusterSpec, Node
 from slipway.cluster.steps.dependencies import Dependencies
 from slipway.kube.account import ServiceAccountToken, issue_token
@@ -41,11 +43,12 @@ class Kubeconfig(msgspec.Struct, frozen=True):
 
 
 class RunningClusters:
-    def __init__(self, database: Database, vault: Vault, deps: Dependencies, driver_names: tuple[str, ...]) -> None:
+    def __init__(self, database: Database, vault: Vault, deps: Dependencies, checks: Mapping[str, Check]) -> None:
+        """`checks`: how the parameters of a cluster are read, by the management driver that made it."""
         self._database = database
         self._vault = vault
         self._deps = deps
-        self._names = driver_names
+        self._checks = checks
 
     async def health(self, instance_id: str) -> ClusterHealth:
         instance, cluster, nodes = await self._cluster(instance_id)
@@ -82,9 +85,11 @@ class RunningClusters:
 
     async def _cluster(self, instance_id: str) -> tuple[Instance, ClusterSpec, tuple[Node, ...]]:
         situation = await self._database.read(_situation, instance_id)
-        if not any(hook.implementation in self._names for hook in situation.flavour.hooks.values()):
+        names = [hook.implementation for hook in situation.flavour.hooks.values()]
+        check = next((self._checks[name] for name in names if name in self._checks), None)
+        if check is None:
             raise Conflict(f"VNF instance {instance_id} is no Kubernetes cluster.")
-        cluster, nodes = cluster_now(situation)
+        cluster, nodes = cluster_now(situation, check)
         if not masters(nodes):
             raise Conflict(f"VNF instance {instance_id} has no master.")
         return situation.instance, cluster, nodes
@@ -113,6 +118,10 @@ class ReadOnlyContext:
     @property
     def instance_id(self) -> str:
         return self._instance.vnf.id
+
+    @property
+    def cancelled(self) -> bool:
+        return False
 
     async def connection(self) -> VimConnection:
         vim = vim_of_instance(self._instance)

@@ -58,7 +58,7 @@ class OperationRun:
     def cancel(self, mode: CancelMode) -> None:
         self._cancelled = mode
         if self._executor:
-            self._executor.stop()
+            self._executor.stop(cancelled=mode is CancelMode.FORCEFUL)
         # Once: another cancel would break off what steps do to clean up after the first.
         if self._working and self._must_cancel() and not self._working.cancelling():
             self._working.cancel()
@@ -112,7 +112,8 @@ class OperationRun:
     async def _begin(self) -> list[StepRecord] | None:
         """The journal, planned first where it has to be; None when that already ended the operation."""
         operation = self.claimed.operation
-        if self.claimed.planned:
+        # What could not even be planned has done nothing that a rollback would have to plan for.
+        if self.claimed.planned or operation.operation_state is State.ROLLING_BACK:
             return await self._journal.write(lambda c: steps.journal(c, operation.id))
         plan = await self._cancellable(self._plan())
         if isinstance(plan, Plan):

@@ -55,6 +55,7 @@ class PlanExecutor:
         self._fault_injector = fault_injector
         self._observer = observer or NoObserver()
         self._stopping = asyncio.Event()
+        self.cancelled = False  # by a person, forcefully
         self._unsaved: set[asyncio.Future[None]] = set()
         # As the latest step left them; those that the record knew are added when they are asked for.
         self._machines: dict[str, FoundMachine] = {}
@@ -92,8 +93,9 @@ class PlanExecutor:
             self._ports.setdefault(name, known)
         return self._ports[name]
 
-    def stop(self) -> None:
-        """Begin no further step. Those under way go on to their end."""
+    def stop(self, *, cancelled: bool = False) -> None:
+        """Begin no further step. Those under way go on to their end, unless a person has `cancelled` them."""
+        self.cancelled = self.cancelled or cancelled
         self._stopping.set()
 
     async def execute(self) -> bool:
@@ -272,6 +274,10 @@ class _Context:
     @property
     def instance_id(self) -> str:
         return self._executor._operation.vnf_instance_id
+
+    @property
+    def cancelled(self) -> bool:
+        return self._executor.cancelled
 
     async def connection(self) -> VimConnection:
         return await self._executor.connection()

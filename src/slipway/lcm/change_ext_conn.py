@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from slipway.lcm.affected_resources import changed_links
-from slipway.lcm.link_checks import check_link_change, check_link_ports, check_links
+from slipway.lcm.link_checks import check_link_change, check_link_ports, check_links, check_named_ports
 from slipway.lcm.operation_rules import OperationRules
 from slipway.lcm.targets import change_to, info_of, target_at
 from slipway.lcm.unsupported import refuse_links_elsewhere, refuse_unsupported_links
@@ -30,7 +30,9 @@ def check(situation: Situation, request: ChangeExtConnRequest) -> None:
     refuse_unsupported_links(request.ext_virtual_links)
     check_links(request.ext_virtual_links, situation.flavour)
     check_link_change(now, request.ext_virtual_links)
-    check_link_ports(connected(now, request.ext_virtual_links))
+    after = connected(now, request.ext_virtual_links)
+    check_link_ports(after)
+    check_named_ports(request.ext_virtual_links, after)
     merged_connections(vnf, request.vim_connection_info)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from slipway.lcm.affected_resources import modifications
-from slipway.lcm.link_checks import check_links, check_managed_links, check_managed_stay
+from slipway.lcm.link_checks import check_links, check_managed_links, check_managed_stay, check_named_ports
 from slipway.lcm.operation_rules import OperationRules, made_from
 from slipway.lcm.package_renewal import check_parameters, renewal_of, turns_of
 from slipway.lcm.targets import change_to, info_of, target_at
@@ -46,10 +46,11 @@ def check(situation: Situation, request: ChangePackageRequest) -> None:
             f"vnfdId: the package is {new.product_name!r} of {new.provider!r}, the VNF is {vnf.vnf_product_name!r} of "
             f"{vnf.vnf_provider!r}; choose a package of the same product."
         )
-    _check_levels(situation, info)
+    check_levels(situation, info)
     _check_members(situation, info)
     refuse_unsupported_links(request.ext_virtual_links, request.ext_managed_virtual_links)
     check_links(request.ext_virtual_links, situation.flavour)
+    check_named_ports(request.ext_virtual_links, request.ext_virtual_links)
     check_managed_links(request.ext_managed_virtual_links, situation.flavour)
     check_managed_stay(info, request.ext_managed_virtual_links)
     _check_moves(info, request)
@@ -100,7 +101,7 @@ def complete(situation: Situation, request: ChangePackageRequest) -> VnfInstance
     )
 
 
-def _check_levels(situation: Situation, info: InstantiatedVnfInfo) -> None:
+def check_levels(situation: Situation, info: InstantiatedVnfInfo) -> None:
     """The VNF stays at its levels, so the new flavour must have them."""
     flavour = situation.flavour
     level = info.instantiation_level_id

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from sqlalchemy import Connection
 
-from slipway.lcm.operation_rules import OperationRules
+from slipway.lcm.operation_rules import OperationRules, flag_parameter
 from slipway.lcm.targets import change_to, info_of, target_now
 from slipway.lcm.unsupported import refuse_unsupported_attributes
 from slipway.model.errors import BadRequest
@@ -15,7 +13,7 @@ from slipway.model.operation import OperationType
 from slipway.model.requests import HealRequest
 from slipway.model.situation import Situation
 from slipway.model.target import Change, Renewal
-from slipway.vim_registry.cluster_users import refuse_used_cluster
+from slipway.vim_registry.cluster_users import is_whole_heal, refuse_used_cluster
 
 EVEN_IF_USED = "even_if_used"  # in additionalParams: a cluster is made anew though VNFs run on it
 
@@ -36,7 +34,7 @@ def complete(situation: Situation, request: HealRequest) -> VnfInstance:
 
 def _renewal(situation: Situation, request: HealRequest) -> Renewal:
     info = info_of(situation.instance.vnf)
-    everything = _flag(request, "all")
+    everything = flag_parameter(request.additional_params, "all")
     known = info.vnfc_resource_ids
     for at, name in enumerate(request.vnfc_instance_id):
         if name not in known:
@@ -50,26 +48,15 @@ def _renewal(situation: Situation, request: HealRequest) -> Renewal:
 
 def _check_stored(connection: Connection, instance: Instance, request: HealRequest) -> None:
     """A cluster that is built anew forgets what runs on it."""
-    if _is_whole(instance.vnf, request.vnfc_instance_id) and not _flag(request, EVEN_IF_USED):
+    if is_whole_heal(instance.vnf, request.vnfc_instance_id) and not flag_parameter(
+        request.additional_params, EVEN_IF_USED
+    ):
         refuse_used_cluster(
             connection,
             instance,
             "They are lost when the whole cluster is made anew: terminate them first, heal single VNFCs, or say "
             f"additionalParams.{EVEN_IF_USED}: true.",
         )
-
-
-def _is_whole(vnf: VnfInstance, chosen: Collection[str]) -> bool:
-    """Whether a heal makes all VNFCs anew, named or not."""
-    known = vnf.instantiated_vnf_info.vnfc_resource_ids if vnf.instantiated_vnf_info else {}
-    return not chosen or set(known.values()) <= {known.get(name) for name in chosen}
-
-
-def _flag(request: HealRequest, name: str) -> bool:
-    given = request.additional_params.get(name, False)
-    if not isinstance(given, bool):
-        raise BadRequest(f"additionalParams.{name}: it must be true or false, not {given!r}.")
-    return given
 
 
 RULES = OperationRules(

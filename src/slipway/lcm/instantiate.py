@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
-from slipway.lcm.link_checks import check_links, check_managed_links
+from slipway.lcm.link_checks import check_links, check_managed_links, check_named_ports
 from slipway.lcm.operation_rules import OperationRules
 from slipway.lcm.targets import change_to, target_at
 from slipway.lcm.unsupported import refuse_links_elsewhere, refuse_unsupported_links
@@ -38,6 +38,7 @@ def check(situation: Situation, request: InstantiateRequest) -> None:
     situation.flavour.level(request.instantiation_level_id)
     refuse_unsupported_links(request.ext_virtual_links, request.ext_managed_virtual_links)
     check_links(request.ext_virtual_links, situation.flavour)
+    check_named_ports(request.ext_virtual_links, request.ext_virtual_links)
     check_managed_links(request.ext_managed_virtual_links, situation.flavour)
     check_bounds(_kept(vnf, request) | {"additional_params": request.additional_params})
 

@@ -55,6 +55,20 @@ def check_link_ports(links: Iterable[ExtVirtualLink]) -> None:
             _once(resource, resources, f"extVirtualLinks[{at}].extCps: the port {resource!r} of {cp.cpd_id!r}")
 
 
+def check_named_ports(asked: Links, after: Links) -> None:
+    """BadRequest for a linkPortId that names no port. `after`: all links, with what the VNF has already."""
+    ports = {link.id: [port.id for port in link.ext_link_ports] for link in after}
+    for at, link in enumerate(asked):
+        known = ports.get(link.id, ())
+        for cp in link.ext_cps:
+            for key, config in cp.cp_config.items():
+                if config.link_port_id is not None and config.link_port_id not in known:
+                    raise BadRequest(
+                        f"extVirtualLinks[{at}].extCps.{cp.cpd_id}.cpConfig.{key}.linkPortId: the link {link.id!r} has "
+                        f"no port {config.link_port_id!r} in its extLinkPorts; it has: {', '.join(known) or 'none'}."
+                    )
+
+
 def check_managed_links(links: ManagedLinks, flavour: Flavour) -> None:
     """BadRequest for a link that the flavour lacks, or that is named twice."""
     ids, names = set[str](), set[str]()

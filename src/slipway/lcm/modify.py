@@ -1,7 +1,12 @@
-"""Modify: a merge patch (RFC 7396) on what a person may change. No VIM is touched."""
+"""Modify: a merge patch (RFC 7396) on what a person may change.
+
+A VIM is touched in one case: `metadata.configmap_secret_paths` names manifests of a CNF whose ConfigMaps and Secrets
+are to be as the package has them, which may be another one from now on (`vnfdId`). What uses them is started anew.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import msgspec
@@ -9,13 +14,17 @@ from msgspec import UNSET
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
+from slipway.lcm.change_package import check_levels
 from slipway.lcm.operation_rules import OperationRules, made_from, must_be_instantiated
-from slipway.model.errors import BadRequest
+from slipway.lcm.targets import change_to, info_of, target_now
+from slipway.model.errors import BadRequest, Unprocessable
 from slipway.model.instance import Instance, InstantiationState, VimConnectionInfo, VnfInstance
 from slipway.model.json_documents import bounded, merge_patch
 from slipway.model.operation import OperationType
 from slipway.model.requests import ModifyRequest
 from slipway.model.situation import Situation
+from slipway.model.target import CONFIGURATION_PATHS, Change
+from slipway.model.vim import KUBERNETES
 from slipway.vim_registry.choice import check_connection_change, check_named
 
 MERGED = {
@@ -27,6 +36,9 @@ MERGED = {
 
 def check(situation: Situation, request: ModifyRequest) -> None:
     vnf = situation.instance.vnf
+    if _touches_vim(request):
+        _configuration_paths(request)
+        check_levels(situation, info_of(vnf))
     if request.vim_connection_info is not UNSET and vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED:
         raise BadRequest("vimConnectionInfo: the VNF is not instantiated, so it has none to change.")
     if request.vnfc_info_modifications is not UNSET:
@@ -42,6 +54,11 @@ def check(situation: Situation, request: ModifyRequest) -> None:
         bounded(vnfc.vnfc_configurable_properties, f"vnfcConfigurableProperties of {vnfc.id}")
 
 
+def change(situation: Situation, request: ModifyRequest) -> Change:
+    changed = change_to(situation, target_now(situation))
+    return dataclasses.replace(changed, configuration_files=_configuration_paths(request))
+
+
 def complete(situation: Situation, request: ModifyRequest) -> VnfInstance:
     vnf = situation.instance.vnf
     changes: dict[str, Any] = {"vim_connection_info": _connections(vnf, request)}
@@ -52,6 +69,25 @@ def complete(situation: Situation, request: ModifyRequest) -> VnfInstance:
     changes |= _merged(vnf, request)
     changed = replace(_with_vnfc_properties(vnf, request), **changes)
     return changed if request.vnfd_id is UNSET else made_from(changed, situation.descriptor)
+
+
+def _touches_vim(request: ModifyRequest) -> bool:
+    return isinstance(request.metadata, dict) and request.metadata.get(CONFIGURATION_PATHS) is not None
+
+
+def _configuration_paths(request: ModifyRequest) -> tuple[str, ...]:
+    given = request.metadata.get(CONFIGURATION_PATHS) if isinstance(request.metadata, dict) else None
+    if not isinstance(given, list) or not given or not all(isinstance(one, str) and one for one in given):
+        raise BadRequest(f"metadata.{CONFIGURATION_PATHS}: it must be a list of paths of manifests in the package.")
+    return tuple(given)
+
+
+def _check_vim(vnf: VnfInstance, vim: VimConnectionInfo, request: ModifyRequest) -> None:
+    if vim.vim_type != KUBERNETES:
+        raise Unprocessable(
+            f"metadata.{CONFIGURATION_PATHS}: the VNF is on a VIM of type {vim.vim_type}, which has no ConfigMaps and "
+            "no Secrets; leave it out."
+        )
 
 
 def _merged(vnf: VnfInstance, request: ModifyRequest) -> dict[str, Any]:
@@ -104,6 +140,10 @@ RULES = OperationRules(
     hook="modify_information",
     check=check,
     check_stored=_check_vims,
+    check_vim=_check_vim,
+    change=change,
+    touches_vim=_touches_vim,
+    is_granted=False,
     vnfd_id=lambda request: None if request.vnfd_id is UNSET else str(request.vnfd_id),
     complete=complete,
     report=_report,

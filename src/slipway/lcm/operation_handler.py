@@ -67,7 +67,8 @@ class LcmOperationHandler:
 
     async def plan(self, operation: Operation, vim: VimConnectionInfo | None) -> Plan:
         situation = await self._database.read(stored_situation, operation)
-        if self._grants and operation.grant_id is None and OPERATIONS[operation.operation].change:
+        rules = OPERATIONS[operation.operation]
+        if self._grants and operation.grant_id is None and rules.change and rules.is_granted:
             files = await self._loaded(situation, vim)
             await self.plan_for(situation, vim, files, grant_follows=True)  # what can't be planned is not asked for
             operation, vim = await self._grants.ask(operation, situation, vim, files)
@@ -75,7 +76,7 @@ class LcmOperationHandler:
         if situation.granting is None or vim is None:
             return await self.plan_for(situation, vim)
         files = await self._loaded(situation, vim)  # anew: the grant may have changed VIM and parameters
-        check_granted(situation, vim, self._drivers, self._management, files)
+        await asyncio.to_thread(check_granted, situation, vim, self._drivers, self._management, files)
         return await self.plan_for(situation, vim, files)
 
     async def plan_for(
@@ -89,7 +90,7 @@ class LcmOperationHandler:
         """Makes every plan, whether it is only shown or will be run. `files`: what the driver looks at, if loaded."""
         rules = OPERATIONS[situation.operation]
         rules.check(situation, situation.request)
-        if rules.change is None:
+        if not rules.works_on_vim(situation.request):
             return plan_hooks_only(situation, self._management)
         if vim is None:
             raise Conflict(f"VNF instance {situation.instance.vnf.id} is on no VIM.")
@@ -107,7 +108,10 @@ class LcmOperationHandler:
             ) from None
         found = reconciled(reported, vnf.instantiated_vnf_info)
         files = await self._loaded(situation, vim) if files is None else files
-        return plan_on_vim(situation, found, driver, self._management, files, grant_follows=grant_follows)
+        # Elsewhere than where requests are answered: a driver may have large templates to read.
+        return await asyncio.to_thread(
+            plan_on_vim, situation, found, driver, self._management, files, grant_follows=grant_follows
+        )
 
     async def drift(self, instance_id: str) -> tuple[str, ...] | None:
         """What others have done to what the instance has on its VIM; None where its driver can't tell."""
@@ -120,13 +124,15 @@ class LcmOperationHandler:
         return await driver.drift(connection, instance_id, inventory(info))
 
     async def _loaded(self, situation: Situation, vim: VimConnectionInfo | None) -> LoadedFiles:
-        """The files of packages that the driver looks at when it plans, so that planning itself reads nothing."""
+        """The files of packages that drivers look at when they plan, so that planning itself reads nothing."""
         driver = self._drivers.for_type((vim.vim_type if vim else None) or "")
         change, project = change_in(situation), situation.instance.project
         wanted = dict[str, set[str]]()
         for target in (change.before, change.after):
             if target:
                 wanted.setdefault(target.vnfd_id, set()).update(driver.package_files(target))
+        if change.after:
+            wanted[change.after.vnfd_id].update(self._management.package_files(situation))
         return {vnfd_id: await self._files.load(project, vnfd_id, globs) for vnfd_id, globs in wanted.items() if globs}
 
     async def connection(self, operation: Operation, vim: VimConnectionInfo | None) -> VimConnection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from slipway.model.descriptor import Descriptor
-from slipway.model.errors import Conflict
+from slipway.model.errors import BadRequest, Conflict
 from slipway.model.instance import Instance, InstantiationState, VimConnectionInfo, VnfInstance
 from slipway.model.operation import OperationType
 from slipway.model.situation import Situation
@@ -47,6 +47,8 @@ class OperationRules:
 
     # What it makes of the instance, before a grant says where. None: no VIM is touched and no NFVO is asked.
     change: Callable[[Situation, Any], Change] | None = None
+    touches_vim: Callable[[Any], bool] = lambda request: True  # where that depends on the request
+    is_granted: bool = True  # an NFVO is asked before a VIM is touched
     grant_attributes: Callable[[Situation, Any], dict[str, Any]] = lambda situation, request: {}  # of its GrantRequest
 
     # After success.
@@ -55,6 +57,17 @@ class OperationRules:
     # Attributes of the operation that say what it changed, beside its resources.
     report: Callable[[VnfInstance, VnfInstance, Any], dict[str, Any]] = lambda before, after, request: {}
     completes_partly: bool = False  # a failure that left something is recorded, too, so that it can be terminated
+
+    def works_on_vim(self, request: Any) -> bool:
+        return self.change is not None and self.touches_vim(request)
+
+
+def flag_parameter(given: Mapping[str, Any], name: str) -> bool:
+    """Of additionalParams; False when it is not there. BadRequest when it is no flag."""
+    value = given.get(name, False)
+    if not isinstance(value, bool):
+        raise BadRequest(f"additionalParams.{name}: it must be true or false, not {value!r}.")
+    return value
 
 
 def made_from(vnf: VnfInstance, descriptor: Descriptor) -> VnfInstance:

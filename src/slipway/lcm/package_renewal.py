@@ -14,7 +14,7 @@ from slipway.lcm.targets import info_of
 from slipway.lcm.upgrade_parameters import VDU_PARAMS, upgrade_parameters
 from slipway.model.descriptor import Flavour
 from slipway.model.errors import BadRequest
-from slipway.model.hooks import CLUSTER_DRIVERS
+from slipway.model.hooks import CLUSTER_DRIVERS, KUBESPRAY_DRIVERS
 from slipway.model.package import SoftwareImage
 from slipway.model.requests import ChangePackageRequest
 from slipway.model.situation import Situation
@@ -60,7 +60,9 @@ def renewed_vdus(situation: Situation, request: ChangePackageRequest) -> frozens
 def is_cluster(situation: Situation) -> bool:
     """Whether the VNF has nodes, before or after, that only their management driver can take out of service."""
     flavours = (situation.flavour, situation.flavour_before or situation.flavour)
-    return any(hook.implementation in CLUSTER_DRIVERS for one in flavours for hook in one.hooks.values())
+    return any(
+        hook.implementation in CLUSTER_DRIVERS + KUBESPRAY_DRIVERS for one in flavours for hook in one.hooks.values()
+    )
 
 
 def _differing(situation: Situation) -> frozenset[str]:

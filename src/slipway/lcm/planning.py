@@ -34,10 +34,11 @@ def check_operation(
     """RequestError for what can be known to fail, before anything is accepted, shown as a plan, or done as granted."""
     rules, request = OPERATIONS[situation.operation], situation.request
     rules.check(situation, request)
-    if vim is not None:
+    touches_vim = rules.works_on_vim(request)
+    if vim is not None and touches_vim:
         rules.check_vim(situation.instance.vnf, vim, request)
     management.check(situation)
-    if vim is not None and rules.change is not None:
+    if vim is not None and touches_vim and rules.change is not None:
         change = with_granted_placement(situation, rules.change(situation, request))
         drivers.for_type(vim.vim_type or "").refuse(dataclasses.replace(change, grant_follows=grant_follows))
 

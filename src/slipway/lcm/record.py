@@ -126,13 +126,15 @@ def inventory(info: InstantiatedVnfInfo | None) -> Found:
 def reconciled(found: Found, info: InstantiatedVnfInfo | None) -> Found:
     """What the VIM reports, corrected by our records.
 
-    A member that the records know counts as standing even if it is broken: only a heal touches it, because a machine
+    A member that the records know counts as present even if it is broken: only a heal touches it, because a machine
     made anew without its management driver's steps is an empty shell. And a list that leaves something out must not
-    make us leave it behind. Pods come and go by themselves: of those the VIM knows best.
+    make us leave it behind. Where the VIM has another machine in a member's place than the records, somebody had it
+    made anew, and it is that one. Pods come and go by themselves: of those the VIM knows best.
     """
     recorded = inventory(info)
     members = {vnfc.id for vnfc in info.vnfc_resource_info if member_of(vnfc)} if info else set[str]()
-    lasting = tuple(machine for machine in recorded.machines if machine.id in members)
+    now = {machine.id: machine for machine in found.machines}
+    lasting = tuple(_in_place(machine, now.get(machine.id)) for machine in recorded.machines if machine.id in members)
     networks = {network.id for network in recorded.networks}
     return replace(
         found,
@@ -140,6 +142,10 @@ def reconciled(found: Found, info: InstantiatedVnfInfo | None) -> Found:
         machines=(*lasting, *(machine for machine in found.machines if machine.id not in members)),
         networks=(*recorded.networks, *(network for network in found.networks if network.id not in networks)),
     )
+
+
+def _in_place(recorded: FoundMachine, now: FoundMachine | None) -> FoundMachine:
+    return now if now is not None and now.resource_id != recorded.resource_id else recorded
 
 
 def _objects(info: InstantiatedVnfInfo) -> tuple[FoundObject, ...]:

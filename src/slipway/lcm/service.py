@@ -218,8 +218,10 @@ class Lcm:
         self, connection: Connection, kind: OperationType, instance: Instance, request: AnyRequest
     ) -> VimConnectionInfo | None:
         rules = OPERATIONS[kind]
-        if rules.change is None:
-            return None
+        if not rules.works_on_vim(request):
+            # No VIM is asked; but what the VNF's machines are told goes to machines of that VIM.
+            instantiated = instance.vnf.instantiation_state is InstantiationState.INSTANTIATED
+            return vim_of_instance(instance) if instantiated else None
         if rules.choose_vim:
             vim = rules.choose_vim(connection, instance, request)
             refuse_cluster_in_work(connection, vim, instance.project)
@@ -251,13 +253,13 @@ def _new_situation(
 
 
 def _new(kind: OperationType, instance_id: str, params: dict[str, Any]) -> Operation:
-    now = utcnow()
+    now, rules = utcnow(), OPERATIONS[kind]
     return Operation(
         id=str(uuid.uuid4()),
         vnf_instance_id=instance_id,
         operation=kind,
         # The standard lets a modification begin without the phase in which a grant is asked for.
-        operation_state=State.STARTING if OPERATIONS[kind].change else State.PROCESSING,
+        operation_state=State.STARTING if rules.change and rules.is_granted else State.PROCESSING,
         state_entered_time=now,
         start_time=now,
         is_automatic_invocation=False,

@@ -85,7 +85,8 @@ def instance_after(
 def _with_outcomes(vnf: VnfInstance, situation: Situation, journal: Sequence[StepRecord]) -> VnfInstance:
     results, rules = outcomes(journal), OPERATIONS[situation.operation]
     if info := vnf.instantiated_vnf_info:
-        members = rules.change(situation, situation.request).members if rules.change else {}
+        touched = rules.change if rules.works_on_vim(situation.request) else None
+        members = touched(situation, situation.request).members if touched else {}
         version = situation.instance.version
         recorded = with_outcomes(info, results, situation.flavour, vim_key_of(vnf), members, version)
         vnf = replace(vnf, instantiated_vnf_info=recorded)

@@ -34,6 +34,7 @@ def change_to(
     renewal: Renewal = Renewal(),  # noqa: B008 - frozen
     reconnects: bool = False,
     grace_seconds: int = 0,
+    retains_data: bool = False,
 ) -> Change:
     instance = situation.instance
     return Change(
@@ -45,6 +46,7 @@ def change_to(
         renewal=renewal,
         reconnects=reconnects,
         grace_seconds=grace_seconds,
+        retains_data=retains_data,
         additional_params=getattr(situation.request, "additional_params", {}),
     )
 

@@ -14,6 +14,8 @@ from slipway.model.plan import Plan
 from slipway.model.situation import PlanningSituation, Situation
 from slipway.package.reader import Package
 
+MODIFY = "modify_information"
+
 
 class ManagementDriver(Protocol):
     name: str
@@ -46,6 +48,24 @@ class RegistersVim(Protocol):
 
     def vim_name(self, situation: Situation) -> tuple[str, str] | None:
         """The parameter, and the name under which the operation will register a VIM; None when it registers none."""
+        ...
+
+
+@runtime_checkable
+class ReadsPackageFiles(Protocol):
+    """A driver whose plans depend on what files of the package say."""
+
+    def package_files(self, situation: Situation) -> tuple[str, ...]:
+        """Paths, of the package that the operation leads to; `plan` finds them in the target's files."""
+        ...
+
+
+@runtime_checkable
+class FollowsModification(Protocol):
+    """A driver that brings to its VNFs what a modification changed, whether or not the VNFD names it for that hook."""
+
+    def modification(self, situation: PlanningSituation) -> Plan:
+        """Pure; empty when the modification changes nothing that it knows of."""
         ...
 
 
@@ -85,9 +105,18 @@ class ManagementDrivers:
         plans = [driver.plan(operation, frozenset(its), situation) for driver, its in edges.items()]
         return HookPlan(
             start=Plan.chain(self._script(f"{operation}_start", situation), *(plan.start for plan in plans)),
-            end=Plan.chain(self._script(f"{operation}_end", situation), *(plan.end for plan in plans)),
+            end=Plan.chain(
+                self._script(f"{operation}_end", situation),
+                *(plan.end for plan in plans),
+                *(self._modifications(situation) if operation == MODIFY else ()),
+            ),
             rollouts=tuple(rollout for plan in plans for rollout in plan.rollouts),
         )
+
+    def _modifications(self, situation: PlanningSituation) -> Iterator[Plan]:
+        for driver in self._of(situation):
+            if isinstance(driver, FollowsModification):
+                yield driver.modification(situation)
 
     def _script(self, hook: str, situation: Situation) -> Plan:
         """The package's script for a hook, and the one that takes it back."""
@@ -106,6 +135,11 @@ class ManagementDrivers:
         for driver in self._of(situation):
             if isinstance(driver, RegistersVim) and (named := driver.vim_name(situation)):
                 yield named
+
+    def package_files(self, situation: Situation) -> Iterator[str]:
+        for driver in self._of(situation):
+            if isinstance(driver, ReadsPackageFiles):
+                yield from driver.package_files(situation)
 
     def _of(self, situation: Situation) -> Iterable[ManagementDriver]:
         hooks = [hook for hook in situation.flavour.hooks.values() if not self._is_script(hook)]

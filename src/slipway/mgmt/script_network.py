@@ -70,7 +70,11 @@ FILTERED = f"{BEFORE} && nft -f -"
 
 
 def addresses(*, ipv6: bool) -> str:
-    """Shell commands for the interface that slirp4netns made."""
+    """Shell commands for the interface that slirp4netns made.
+
+    slirp4netns announces itself as a router, and on a busy host the kernel may have heard that before we are at it:
+    the default route is there then, and replacing it is no error.
+    """
     commands = [
         "ip link set tap0 mtu 65520 up",
         f"ip addr add {OWN}/24 dev tap0",
@@ -79,7 +83,7 @@ def addresses(*, ipv6: bool) -> str:
     if ipv6:
         commands += [
             f"ip -6 addr add {OWN_6}/64 dev tap0 nodad",
-            f"ip -6 route add default via {ROUTER_6} dev tap0",
+            f"ip -6 route replace default via {ROUTER_6} dev tap0",
         ]
     return " && ".join(commands)
 

@@ -41,6 +41,14 @@ class StepContext(Protocol):
     @property
     def instance_id(self) -> str: ...
 
+    @property
+    def cancelled(self) -> bool:
+        """A person cancelled the operation forcefully: a step that is interrupted stops what it runs elsewhere, too.
+
+        Without this an interruption means that Slipway shuts down, and what runs elsewhere is found again.
+        """
+        ...
+
     async def connection(self) -> VimConnection:
         """The VIM of this operation, secrets resolved."""
         ...

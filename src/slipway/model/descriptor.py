@@ -109,6 +109,7 @@ class Flavour(VnfdStruct, frozen=True, kw_only=True):
     placement: tuple[PlacementRule, ...] = ()
     hooks: dict[str, Hook] = {}
     manifests: tuple[str, ...] = ()  # Kubernetes manifests of the package, in the order of the VNFD
+    charts: tuple[str, ...] = ()  # Helm charts of the package: archives, or directories
 
     def dependencies(self) -> dict[str, tuple[str, ...]]:
         return {name: vdu.depends_on for name, vdu in self.vdus.items() if vdu.depends_on}

@@ -10,6 +10,7 @@ from slipway.model.plan import Plan
 Edge = Literal["start", "end"]
 Edges = frozenset[Edge]  # those of an operation's two hooks that are meant
 CLUSTER_DRIVERS = ("kubernetes", "mgmt-drivers-kubernetes", "mgmt_drivers_kubernetes")  # one, and its aliases
+KUBESPRAY_DRIVERS = ("kubespray", "mgmt-drivers-kubespray", "mgmt_drivers_kubespray")
 EDGES: tuple[Edge, ...] = ("start", "end")
 HOOKED_OPERATIONS = (
     "instantiate",

@@ -85,6 +85,7 @@ class Wanted(MachineStruct, frozen=True, kw_only=True):
     dependencies: dict[
         str, tuple[str, ...]
     ] = {}  # VDU -> VDUs whose machines are made before, and removed after, its own
+    retained: tuple[str, ...] = ()  # ids of volumes that stay, and are the instance's no more
     former: tuple[Machine, ...] = ()  # machines whose ports change or that others replace, as they were: undo goes back
 
 
@@ -147,7 +148,8 @@ class FoundObject(MachineStruct, frozen=True, kw_only=True):
     namespace: str | None = None
     api_version: str | None = None
     digest: str | None = None
-    fields: str | None = None  # a digest of which fields Slipway set there and nobody else has set since
+    fields: str | None = None  # a digest of which fields Slipway set there and nobody else has set since; a revision
+    vdu: str | None = None  # that it is, where the VIM can tell it
     ready: bool = True
 
 

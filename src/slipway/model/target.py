@@ -42,6 +42,9 @@ class PackageFile(msgspec.Struct, frozen=True, kw_only=True):
         return f"PackageFile({len(self.content)} bytes, {self.digest})"
 
 
+# In the metadata of a modification: manifests whose ConfigMaps and Secrets are to follow the package.
+CONFIGURATION_PATHS = "configmap_secret_paths"
+
 # Of packages, by their VNFD ids, and then by path.
 LoadedFiles = Mapping[str, Mapping[str, PackageFile]]
 
@@ -95,8 +98,10 @@ class Change:
 
     `inventory` is what the record has. `reconnects`: ports follow the links of `after`. `additional_params` are of this
     request alone; what lasts is in the targets. `grant_follows`: an NFVO is still to be asked, and may choose images,
-    flavours and zones that nobody has named yet. A VIM that can't change some nodes while others wait makes one change
-    for each of `batches`, in that order; none: all at once.
+    flavours and zones that nobody has named yet. `retains_data`: only the volumes are left. A VIM that can't
+    change some nodes while others wait makes one change for each of `batches`, in that order; none: all at once.
+    `configuration_files`: of these files of the package the ConfigMaps and Secrets follow, with what uses them, and
+    nothing else; none: all that differs.
     """
 
     instance_id: str
@@ -109,12 +114,20 @@ class Change:
     grace_seconds: int = 0
     additional_params: Mapping[str, Any] = field(default_factory=dict)
     grant_follows: bool = False
+    retains_data: bool = False
     batches: tuple[tuple[str, ...], ...] = ()
+    configuration_files: tuple[str, ...] = ()
 
     @property
     def members(self) -> dict[str, VnfcMember]:
         """By id: those there are and those that will be."""
         return {one.id: one for target in (self.before, self.after) if target for one in target.members}
+
+    @property
+    def retained(self) -> frozenset[str]:
+        """Ids of volumes that stay when all else goes. What came from an image is no data."""
+        volumes = (volume for machine in self.inventory.machines for volume in machine.volumes)
+        return frozenset(volume.id for volume in volumes if self.retains_data and volume.image is None)
 
     def with_files(self, files: LoadedFiles) -> Change:
         before, after = (target.with_files(files) if target else None for target in (self.before, self.after))

@@ -86,8 +86,17 @@ class Guard:
             self._check(address, host if host == str(address) else f"{host} ({address})")
         return addresses
 
+    def check_form(self, url: str) -> None:
+        """What can be said of a URL without a name server: how it is written, and the host if it is an address."""
+        host = self.read(url).raw_host.decode("ascii")
+        try:
+            address = ip_address(host)
+        except ValueError:  # a name
+            return
+        self._check(address, host)
+
     def check_address(self, text: str) -> None:
-        """The same of an IP address that is connected to otherwise than by HTTP."""
+        """As `check`, of an IP address that is connected to otherwise than by HTTP."""
         try:
             address = ip_address(_without_zone(text))
         except ValueError:

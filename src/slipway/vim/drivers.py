@@ -7,7 +7,7 @@ from typing import Any
 
 from slipway.model.action import Action
 from slipway.model.errors import BadRequest, Forbidden
-from slipway.vim.contract import Closable, Switchable, VimDriver
+from slipway.vim.contract import Closable, ReportsDrift, Switchable, VimDriver
 
 
 class Drivers:
@@ -27,6 +27,11 @@ class Drivers:
         if isinstance(driver, Switchable) and driver.turned_off:
             raise Forbidden(f"vimType: {driver.turned_off}")
         return driver
+
+    @property
+    def reporting_drift(self) -> tuple[str, ...]:
+        """Types of VIMs that tell what others have done to what they hold."""
+        return tuple(type_ for type_, driver in self._drivers.items() if isinstance(driver, ReportsDrift))
 
     def close(self) -> None:
         for driver in self._drivers.values():

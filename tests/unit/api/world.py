@@ -142,7 +142,7 @@ def make_services(
         "lcm": Lcm(database, vault, handler, drivers, management, notifier=worker),
         "onboarding": Onboarding(database, directory / "packages", vault),
         "vims": VimRegistry(database, vault, drivers),
-        "clusters": RunningClusters(database, vault, nowhere, ()),
+        "clusters": RunningClusters(database, vault, nowhere, {}),
         "drivers": drivers,
         "subscription_service": SubscriptionService(database, vault, guard, client, test=False),
         "authenticator": Authenticator(TOKEN, database),

@@ -57,6 +57,16 @@ async def test_a_retry_after_a_broken_rollback_does_again_what_was_undone(databa
         assert yard.world.done == ["a", "b", "a", "b", "c"]
 
 
+async def test_what_could_not_be_planned_is_rolled_back_without_a_plan(database: Database) -> None:
+    """A modification begins in PROCESSING, so that a plan that can't be made is a failure to decide on."""
+    async with Yard(database) as yard:
+        operation_id = await yard.accept(StepError("no such file"), state=State.PROCESSING)
+        assert (await yard.rest(operation_id)).operation_state is State.FAILED_TEMP
+        await yard.database.write(operation_control.roll_back, operation_id)
+        yard.worker.wake()
+        assert (await yard.rest(operation_id)).operation_state is State.ROLLED_BACK
+
+
 async def test_what_can_not_be_undone_refuses_the_rollback_and_names_the_step(database: Database) -> None:
     async with Yard(database) as yard:
         yard.world.failures["after"] = [StepError("no")]

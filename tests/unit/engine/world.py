@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 from sqlalchemy import Connection
 
 from slipway.engine.worker import Worker
@@ -158,9 +159,13 @@ class Yard:
             await self._serving
 
     async def accept(
-        self, plan: Plan | SlipwayError | Exception, instance_id: str | None = None, project: str = DEFAULT_PROJECT
+        self,
+        plan: Plan | SlipwayError | Exception,
+        instance_id: str | None = None,
+        project: str = DEFAULT_PROJECT,
+        state: State = State.STARTING,
     ) -> str:
-        operation = new_operation(instance_id)
+        operation = replace(new_operation(instance_id), operation_state=state)
         self.handler.plans[operation.id] = plan
         await self.database.write(operations.accept, operation, None, project)
         self.worker.wake()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from slipway.kube.discovery import AGGREGATED, Discovery
@@ -19,6 +21,7 @@ class Server:
 
     async def get(self, path: str, *, accept: str | None = None) -> Object:
         self.asked.append(path)
+        await asyncio.sleep(0)
         if path in ("/api", "/apis"):
             assert accept == AGGREGATED
             if self.refuses:
@@ -61,6 +64,13 @@ async def test_all_groups_come_with_one_call() -> None:
     assert ship.collection() == "/apis/sea.test/v1/ships"
     assert "scale" in ship.subresources
     assert await discovery.path(manifest("air.test/v2", "Plane")) == "/apis/air.test/v2/namespaces/default/planes/a%2Fb"
+    assert server.asked == ["/apis"]
+
+
+async def test_many_who_ask_at_once_are_one_call() -> None:
+    server = Server({"/apis": aggregated(sea=[version("v1", "Ship")])})
+    discovery = Discovery(server.get, "https://k")
+    await asyncio.gather(*(discovery.resource("sea.test/v1", "Ship") for _ in range(200)))
     assert server.asked == ["/apis"]
 
 

@@ -107,12 +107,28 @@ def test_a_change_may_name_another_port_or_none() -> None:
             [link("p", ports={}), link(ports={"p": "port-1"}, id_="other")],
             r"extVirtualLinks\[0\].extCps.worker_ext.cpConfig.0.linkPortId: the port 'p' is on the link 'other'",
         ),
+        (
+            [link("q", ports={"p": "port-1"})],
+            r"extVirtualLinks\[0\].extCps.worker_ext.cpConfig.0.linkPortId: the link 'l' has no port 'q' .* it has: p",
+        ),
     ],
 )
 def test_a_port_is_one_connection_point_of_its_own_link(links: list[dict[str, Any]], named: str) -> None:
     request = asked(*links)
     with pytest.raises(BadRequest, match=named):
         OPERATIONS[KIND].check(situation(KIND, request, empty_instance()), request)
+
+
+def test_a_change_may_name_a_port_that_the_link_has_and_none_that_it_has_not() -> None:
+    instance = running()
+    for name in ("unused", "nobody's"):
+        request = msgspec.convert({"extVirtualLinks": [link(name, ports={})]}, ChangeExtConnRequest)
+        now = situation(OperationType.CHANGE_EXT_CONN, request, instance)
+        if name == "unused":
+            change_ext_conn.check(now, request)
+            continue
+        with pytest.raises(BadRequest, match=r"linkPortId: the link 'l' has no port"):
+            change_ext_conn.check(now, request)
 
 
 def test_a_port_is_on_the_vim_of_the_vnf() -> None:

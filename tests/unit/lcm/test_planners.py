@@ -240,3 +240,11 @@ def test_the_newest_member_leaves_first_also_after_a_heal() -> None:
     assert change.after is not None
     left = {one.name for one in change.before.members} - {one.name for one in change.after.members}
     assert left == {"worker-0"}
+
+
+def test_a_heal_is_about_the_server_that_stands_when_somebody_had_it_made_anew() -> None:
+    instance, found = instantiated()
+    anew = replace(found, machines=tuple(replace(one, resource_id=f"{one.resource_id} anew") for one in found.machines))
+    seen = reconciled(anew, instance.vnf.instantiated_vnf_info)
+    assert [one.resource_id for one in seen.machines] == [one.resource_id for one in anew.machines]
+    assert [one.name for one in seen.machines] == [one.name for one in found.machines]

@@ -176,6 +176,7 @@ class Context:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     operation_id: str = OPERATION_ID
     instance_id: str = INSTANCE_ID
+    cancelled: bool = False
 
     async def connection(self) -> VimConnection:
         raise AssertionError("user data sees no VIM")

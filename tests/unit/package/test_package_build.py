@@ -37,6 +37,12 @@ def test_a_package_is_built_and_can_be_read(tmp_path: Path) -> None:
     assert read_package(target) == package
 
 
+def test_a_chart_of_the_sample_is_its_directory_and_no_manifest(tmp_path: Path) -> None:
+    flavour = build_package(SAMPLES / "cnf-helm", tmp_path / "out.csar").descriptor.flavours["simple"]
+    assert flavour.charts == ("Files/charts/web",)
+    assert flavour.manifests == ()
+
+
 def test_stale_digests_are_computed_anew(tmp_path: Path) -> None:
     tree = source(tmp_path)
     (tree / SCRIPT).write_bytes(b"changed")

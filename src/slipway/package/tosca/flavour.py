@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 
 from slipway.model.descriptor import Flavour, PlacementRule
@@ -15,6 +16,7 @@ from slipway.package.tosca.section import some
 from slipway.package.tosca.topology import Topology
 from slipway.package.tosca.vdu import read_storages, read_vdus
 
+CHART, CHART_ARCHIVES = "Chart.yaml", (".tgz", ".tar.gz")
 MANIFESTS = (".yaml", ".yml", ".json")
 _APART = {"AffinityRule": False, "AntiAffinityRule": True}
 
@@ -39,15 +41,26 @@ def read_flavour(flavour_id: str, topology: Topology, files: ArtifactFiles) -> F
         placement=tuple(_placement(topology)),
         hooks=read_hooks(topology.vnf, files, topology.warnings),
         manifests=tuple(dict.fromkeys(_manifests(topology, files))),
+        charts=tuple(dict.fromkeys(_charts(topology, files))),
     )
 
 
 def _manifests(topology: Topology, files: ArtifactFiles) -> Iterator[str]:
-    """Files of the package that Mciop nodes name. A chart is not one: that is an archive, or elsewhere."""
+    """Files of the package that Mciop nodes name, but for charts."""
     for node in topology.of_kind(MCIOP):
         for artifact in files.of(node.section, may_be_outside=True):
-            if artifact.path and artifact.path.endswith(MANIFESTS):
+            if artifact.path and artifact.path.endswith(MANIFESTS) and posixpath.basename(artifact.path) != CHART:
                 yield artifact.path
+
+
+def _charts(topology: Topology, files: ArtifactFiles) -> Iterator[str]:
+    """Archives that Mciop nodes name, and the directories of whatever Chart.yaml they name."""
+    for node in topology.of_kind(MCIOP):
+        for artifact in files.of(node.section, may_be_outside=True):
+            if artifact.path and artifact.path.endswith(CHART_ARCHIVES):
+                yield artifact.path
+            elif artifact.path and posixpath.basename(artifact.path) == CHART:
+                yield posixpath.dirname(artifact.path)
 
 
 def _without_vdu(flavour_id: str, topology: Topology) -> PackageError:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import msgspec
 
 from slipway.model.action import StepContext
-from slipway.model.machine import Machine, Network
+from slipway.model.machine import FoundVolume, Machine, Network, Outcome
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,13 @@ class Maker:
 
     instance_id: str
     operation_id: str
+
+
+def retained_outcome(volumes: Iterable[FoundVolume]) -> Outcome:
+    """Which volumes stayed is said in the instance's metadata, by the VIM's own ids."""
+    kept = tuple(volumes)
+    said = {"metadata": {"retainedVolumes": {volume.resource_id: volume.name for volume in kept}}}
+    return Outcome(removed=tuple(volume.id for volume in kept), instance=said if kept else {})
 
 
 def maker_of(ctx: StepContext) -> Maker:
@@ -81,6 +89,12 @@ class TakePorts(MachineArguments, frozen=True, kw_only=True):
 
     machine: Machine
     ports: tuple[str, ...]
+
+
+class RetainVolumes(MachineArguments, frozen=True, kw_only=True):
+    """Volumes stay, and are the instance's no more: a later one of the same instance neither finds nor removes them."""
+
+    volumes: tuple[str, ...]
 
 
 class RemoveLeftovers(MachineArguments, frozen=True, kw_only=True):

@@ -35,6 +35,7 @@ from slipway.vim.machine_by_machine.arguments import (
     RemoveLeftovers,
     RemoveMachine,
     RemoveNetwork,
+    RetainVolumes,
     TakeMachine,
     TakePorts,
     Unplug,
@@ -43,6 +44,7 @@ from slipway.vim.machine_by_machine.refusals import refuse_unheld
 from slipway.vim.machine_by_machine.wanted import resources, wanted_of
 
 LEFTOVERS = "remove leftovers"
+RETAIN = "retain volumes"
 
 
 H = TypeVar("H", FoundPort, FoundVolume)
@@ -95,7 +97,7 @@ class _Comparison:
         self.machines = {machine.id: machine for machine in wanted.machines}
         self.former = {machine.id: machine for machine in wanted.former}
         self.there = {machine.id: machine for machine in found.machines}
-        self.needed = {id_ for machine in wanted.machines for id_ in _holds(machine)}
+        self.needed = {id_ for machine in wanted.machines for id_ in _holds(machine)} | set(wanted.retained)
         self.existing = {*_ids(found.ports), *_ids(found.volumes), *_held(found.machines)}
         self.freed_by: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
 
@@ -105,7 +107,8 @@ class _Comparison:
         removals = [*gone, *self._unplug_machines(), *self._remove_leftovers()]
         made = {step.args["network"]["id"]: step.id for step in networks}
         makes = self._dependencies_first(self._make_machines(made))
-        return Plan.of(*networks, *removals, *makes, *self._remove_networks(tuple(step.id for step in removals)))
+        ids = tuple(step.id for step in removals)
+        return Plan.of(*networks, *removals, *makes, *self._retain_volumes(ids), *self._remove_networks(ids))
 
     def _make_networks(self) -> list[Step]:
         there = {network.id for network in self.found.networks}
@@ -227,6 +230,14 @@ class _Comparison:
             *(Effect(Verb.REMOVE, "volume", volume.name) for volume in volumes),
         )
         return [self._step(LEFTOVERS, "remove_leftovers", args, effects=effects)]
+
+    def _retain_volumes(self, after: tuple[str, ...]) -> list[Step]:
+        volumes = [volume for volume in self.found.volumes if volume.id in self.wanted.retained]
+        if not volumes:
+            return []
+        args = RetainVolumes(volumes=_ids(volumes))
+        effects = tuple(Effect(Verb.CHANGE, "volume", f"{volume.name}, which stays") for volume in volumes)
+        return [self._step(RETAIN, "retain_volumes", args, after=after, effects=effects, irreversible=True)]
 
     def _make_machines(self, networks: dict[str, str]) -> list[Step]:
         lacking = [machine for machine in self.wanted.machines if not self._is_complete(machine)]

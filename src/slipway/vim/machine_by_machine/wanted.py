@@ -21,7 +21,12 @@ from slipway.vim.machine_by_machine.moved_ports import as_they_were, moved_ports
 def wanted_of(change: Change) -> Wanted:
     if change.after is None:
         dependencies = change.before.flavour.dependencies() if change.before else {}
-        return Wanted(instance_id=change.instance_id, grace_seconds=change.grace_seconds, dependencies=dependencies)
+        return Wanted(
+            instance_id=change.instance_id,
+            grace_seconds=change.grace_seconds,
+            dependencies=dependencies,
+            retained=tuple(sorted(change.retained)),
+        )
     after = _wanted(change, change.after)
     if change.before is None or not (change.reconnects or change.renewal.reversible):
         return after

@@ -14,10 +14,12 @@ from slipway.vim.machine_by_machine.arguments import (
     RemoveLeftovers,
     RemoveMachine,
     RemoveNetwork,
+    RetainVolumes,
     TakeMachine,
     TakePorts,
     Unplug,
     maker_of,
+    retained_outcome,
 )
 from slipway.vim.sandbox.connection import access
 from slipway.vim.sandbox.engine_operations import EngineOperations
@@ -47,6 +49,7 @@ class SandboxActions:
             Action(f"{PREFIX}.unplug", Unplug, self.unplug, timeout=TIMEOUT),
             Action(f"{PREFIX}.take_ports", TakePorts, self.take_ports, self.give_ports_back, timeout=TIMEOUT),
             Action(f"{PREFIX}.remove_leftovers", RemoveLeftovers, self.remove_leftovers, timeout=TIMEOUT),
+            Action(f"{PREFIX}.retain_volumes", RetainVolumes, self.retain_volumes, timeout=TIMEOUT),
         )
 
     async def make_network(self, args: MakeNetwork, ctx: StepContext) -> Outcome:
@@ -137,6 +140,9 @@ class SandboxActions:
             return Outcome(removed=tuple(removed))
 
         return await self._do(ctx, work)
+
+    async def retain_volumes(self, args: RetainVolumes, ctx: StepContext) -> Outcome:
+        return await self._do(ctx, lambda operations, by: retained_outcome(operations.retain_volumes(args.volumes, by)))
 
     async def _do(self, ctx: StepContext, work: Callable[[EngineOperations, Maker], T]) -> T:
         by = maker_of(ctx)

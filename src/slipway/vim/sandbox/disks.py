@@ -46,10 +46,13 @@ def detach(record: Record) -> None:
 
 
 def disk_table(disks: list[Record]) -> bytes:
-    """What the machine's init reads: a line for each disk."""
+    """What the machine's init reads: a line for each disk, with the VIM's id of it as its serial number."""
     if len(disks) > MOST_DISKS:
         raise VimError(f"A machine holds at most {MOST_DISKS} volumes.", VimFault.PERMANENT)
-    lines = ("vd{} {} {}\n".format(chr(ord("b") + place), *loop_of(disk)) for place, disk in enumerate(disks))
+    lines = (
+        "vd{} {} {} {}\n".format(chr(ord("b") + place), *loop_of(disk), disk.engine_name)
+        for place, disk in enumerate(disks)
+    )
     return "".join(lines).encode()
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from slipway.model.errors import VimError, VimFault
-from slipway.model.machine import Found, FoundMachine, FoundNetwork, Machine, Network
+from slipway.model.machine import Found, FoundMachine, FoundNetwork, FoundVolume, Machine, Network
 from slipway.vim.machine_by_machine.arguments import Maker
 from slipway.vim.sandbox import disks, labels, machines, networks, records, seed
 from slipway.vim.sandbox.connection import Access
@@ -128,6 +128,16 @@ class EngineOperations:
             record = records.read(self.engine, kind, id_)
             if record is not None and record.said_holder() == machine_id:
                 self._take_off(record, machine_id)
+
+    def retain_volumes(self, ids: Iterable[str], maker: Maker) -> list[FoundVolume]:
+        """Leave them to people: the file stays, and no instance has it."""
+        found = [record for id_ in ids if (record := records.read(self.engine, VOLUME, id_))]
+        own = [record for record in found if record.belongs_to(maker.instance_id)]
+        for record in own:
+            with self.locks.hold(RANGES):
+                disks.detach(record)
+            record.retain()
+        return [record.found_volume() for record in own]
 
     def ways(self, machine: Machine | FoundMachine) -> list[tuple[Wire, str]]:
         """The machine's networks, with its address on each."""

@@ -50,6 +50,14 @@ class Record:
         part.write_text(machine_id or "")
         part.rename(self.place / "holder")
 
+    @property
+    def is_retained(self) -> bool:
+        return (self.place / "retained").exists()
+
+    def retain(self) -> None:
+        self.give_to(None)
+        (self.place / "retained").touch()
+
     def belongs_to(self, instance_id: str) -> bool:
         return self.labels.get(labels.INSTANCE) == instance_id
 
@@ -87,6 +95,6 @@ def checked(record: Record, instance_id: str) -> Record:
 
 
 def all_of(engine: Engine, instance_id: str) -> list[Record]:
-    """Every port and volume of an instance, by id."""
-    things = engine.volumes({labels.INSTANCE: instance_id})
-    return sorted((Record(engine, thing) for thing in things), key=lambda record: record.id)
+    """Every port and volume of an instance, by id; but for volumes that outlived it."""
+    found = (Record(engine, thing) for thing in engine.volumes({labels.INSTANCE: instance_id}))
+    return sorted((record for record in found if not record.is_retained), key=lambda record: record.id)

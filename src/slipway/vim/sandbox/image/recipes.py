@@ -20,7 +20,7 @@ PACKAGES = (
 )  # fmt: skip
 KUBERNETES_PACKAGES = (
     "containerd", "runc", "containernetworking-plugins", "conntrack", "ethtool", "socat", "iptables", "haproxy",
-    "keepalived", "psmisc",
+    "keepalived", "psmisc", "nfs-common", "nfs-ganesha", "nfs-ganesha-vfs", "libnfs-utils",
 )  # fmt: skip
 
 

@@ -71,6 +71,14 @@ def compile_program(program: Program, target: Path, say: Say) -> None:
     say(f"built {program.title}: {target.stat().st_size >> 20} MB in {time.monotonic() - begun:.0f} s")
 
 
+def module_directory(program: Program, module: str) -> Path:
+    """Where Go keeps the source of a module that a program is pinned to, fetched if need be."""
+    go = toolchain()
+    with tempfile.TemporaryDirectory(prefix="module-") as name:
+        _lay_out_pins(program, Path(name))
+        return _module_directory(module, Path(name), go)
+
+
 def build_command(go: str, program: Program, made: Path) -> list[str]:
     flags = " ".join(("-s -w", *program.flags))
     options = ["-mod=readonly", "-trimpath", "-buildvcs=false", "-v", "-ldflags", flags]
@@ -111,21 +119,24 @@ class _Progress:
 
 def _lay_out(program: Program, work: Path, go: str) -> None:
     """A module of our own that requires what is pinned."""
-    for source, name in zip(program.pins, ("go.mod", "go.sum"), strict=True):
-        shutil.copyfile(source, work / name)
+    _lay_out_pins(program, work)
     if program.main is not None:
         shutil.copyfile(program.main, work / "main.go")
     if program.main_from:
-        lines = (_module_directory(program, work, go) / "main.go").read_text().splitlines(keepends=True)
+        lines = (_module_directory(program.main_from, work, go) / "main.go").read_text().splitlines(keepends=True)
         (work / "main.go").write_text("".join(line for line in lines if program.main_without not in line))
 
 
-def _module_directory(program: Program, work: Path, go: str) -> Path:
-    """Where Go keeps the module's source, fetched if need be."""
-    words = [go, "mod", "download", "-json", program.main_from]
+def _lay_out_pins(program: Program, work: Path) -> None:
+    for source, name in zip(program.pins, ("go.mod", "go.sum"), strict=True):
+        shutil.copyfile(source, work / name)
+
+
+def _module_directory(module: str, work: Path, go: str) -> Path:
+    words = [go, "mod", "download", "-json", module]
     lines: list[str] = []
     ended = run(words, lines.append, DOWNLOAD_SECONDS, environment=ENVIRONMENT, directory=work)
     if ended.code:
-        raise build_error(f"fetch {program.main_from}", ended)
+        raise build_error(f"fetch {module}", ended)
     answer = "\n".join(lines)
     return Path(msgspec.json.decode(answer[answer.index("{") :])["Dir"])

@@ -5,7 +5,7 @@ So only the first build is slow, and one that broke off goes on where it was.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,8 +50,25 @@ class ProgramCache:
             compile_program(program, target, self._say)
         return target
 
+    def directory(self, name: str, wanted: Iterable[Program]) -> Path:
+        """A directory with these programs under their own names, in the manner of PATH."""
+        directory = self._cache / name
+        directory.mkdir(parents=True, exist_ok=True)
+        for program in wanted:
+            _link(directory / program.name, self.built(program))
+        return directory
+
     def _place(self, program: Program) -> Path:
         return self._cache / "programs" / f"{program.name}-{program.version}-{program.digest}"
+
+
+def _link(path: Path, target: Path) -> None:
+    """Replaced whole, for others may run it."""
+    if not path.is_symlink() or path.readlink() != target:
+        new = path.with_name(f".{path.name}.{target.name}")
+        new.unlink(missing_ok=True)
+        new.symlink_to(target)
+        new.replace(path)
 
 
 def _own(release: Release) -> dict[str, Program]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
@@ -17,23 +17,24 @@ HYPERKUBE = "hyperkube"  # all servers in one
 @dataclass(frozen=True)
 class Program:
     name: str
-    module: str  # directory under go/
+    module: str  # directory under `go`
     version: str  # of the pinned modules
     package: str = "."
     flags: tuple[str, ...] = ()  # for the linker
     main_from: str = ""  # module whose main.go is taken
     main_without: str = ""  # what stands in the lines of it that are left out
     note: str = ""  # how long it takes
+    go: Path = field(default=GO, repr=False)  # where the pins are; the digest is of what is in them
 
     @property
     def pins(self) -> tuple[Path, Path]:
-        base = GO / self.module
+        base = self.go / self.module
         return base / f"{self.version}.mod", base / f"{self.version}.sum"
 
     @property
     def main(self) -> Path | None:
         """Our own main package."""
-        path = GO / self.module / "main.go"
+        path = self.go / self.module / "main.go"
         return path if path.exists() and self.package == "." else None
 
     @property
