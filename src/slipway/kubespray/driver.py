@@ -26,6 +26,11 @@ from slipway.model.operation import OperationType
 from slipway.model.requests import ModifyRequest, ScaleRequest, TerminateRequest, TerminationType
 from slipway.model.situation import PlanningSituation, Situation
 
+# Playbooks tell them to nodes that they make; those that stand would not hear of others.
+REGISTRIES_STAY = (
+    "registries of a cluster by kubespray can't be changed while it stands; give them when it is instantiated."
+)
+
 
 class KubesprayDriver:
     name, aliases = KUBESPRAY_DRIVERS[0], KUBESPRAY_DRIVERS[1:]
@@ -58,12 +63,13 @@ class KubesprayDriver:
 
 
 def _refuse_registries(request: ModifyRequest) -> None:
-    """Playbooks tell them to nodes that they make; those that stand would not hear of others."""
     if REGISTRIES in (request.vnf_configurable_properties or {}):
-        raise Unprocessable(
-            f"vnfConfigurableProperties.{REGISTRIES}: registries of a cluster by kubespray can't be changed while it "
-            "stands; give them when it is instantiated."
-        )
+        raise Unprocessable(f"vnfConfigurableProperties.{REGISTRIES}: {REGISTRIES_STAY}")
+
+
+def _check_registries(cluster: ClusterRequest, _: Any) -> None:
+    if cluster.asked.get(REGISTRIES) is not None:
+        raise BadRequest(f"{PATH}.{REGISTRIES}: {REGISTRIES_STAY}")
 
 
 def _terminate(situation: PlanningSituation, edges: Edges) -> HookPlan:
@@ -138,9 +144,9 @@ def _check_upgrade(cluster: ClusterRequest, _: Any) -> None:
 Check = Callable[[ClusterRequest, Any], None]  # with the operation's own request
 CHECKS: dict[OperationType, tuple[Check, ...]] = {
     OperationType.INSTANTIATE: (_check_parameters,),
-    OperationType.SCALE: (_check_parameters, _check_server, check_version, _check_scale),
-    OperationType.HEAL: (_check_parameters, _check_server, check_version, check_heal),
-    OperationType.CHANGE_VNFPKG: (_check_parameters, _check_server, _check_upgrade),
+    OperationType.SCALE: (_check_parameters, _check_registries, _check_server, check_version, _check_scale),
+    OperationType.HEAL: (_check_parameters, _check_registries, _check_server, check_version, check_heal),
+    OperationType.CHANGE_VNFPKG: (_check_parameters, _check_registries, _check_server, _check_upgrade),
     OperationType.CHANGE_EXT_CONN: (check_connectivity,),
 }
 PLANNERS: dict[str, Callable[[KubesprayChange, Edges], HookPlan]] = {

@@ -1,0 +1,99 @@
+"""What a request for a cluster by kubespray may say: understood as it stands, or refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from slipway.model.errors import BadRequest, RequestError, Unprocessable
+from slipway.model.operation import OperationType
+from slipway.model.requests import ModifyRequest, ScaleRequest, ScaleType
+from tests.functional.cluster_rig import ClusterRig
+from tests.functional.kubespray_rig import BALANCER, ROOT, ansible, instantiate, kubespray_rig
+from tests.functional.rig import settings_in
+
+INSTANTIATE, SCALE, HEAL = OperationType.INSTANTIATE, OperationType.SCALE, OperationType.HEAL
+
+
+async def cluster(rig: ClusterRig, **more: Any) -> str:
+    instance_id = await rig.rig.create()
+    await rig.completed(INSTANTIATE, instance_id, instantiate(**more))
+    return instance_id
+
+
+REFUSED: dict[str, tuple[dict[str, Any], type[RequestError], str]] = {
+    "no server": ({"ansible": None}, BadRequest, "ansible: is missing"),
+    "no root path": ({"ansible": ansible(kubespray_root_path="")}, BadRequest, "kubespray_root_path: it is missing"),
+    "no address": ({"ansible": ansible(ip_address="ansible.example")}, BadRequest, "ip_address: it is not an address"),
+    "any address": ({"ansible": ansible(ip_address="224.0.0.1")}, BadRequest, "is the address of no machine"),
+    "relative path": ({"ansible": ansible(transferring_inventory_path="inv")}, BadRequest, "is not an absolute path"),
+    "a path with an option": ({"ansible": ansible(kubespray_root_path="/opt/a b")}, BadRequest, "not an absolute path"),
+    "the root": ({"ansible": ansible(transferring_inventory_path=ROOT)}, BadRequest, "kubespray's own directory"),
+    "no login": ({"ansible": ansible(password=None)}, BadRequest, "neither password nor private_key"),
+    "a source": ({"source": {"kind": "packages", "repository": "https://a.example"}, "kubernetes_version": "1.34.4"},
+                 Unprocessable, "source: kubespray decides this"),
+    "a script": ({"script_path": "Scripts/node.sh"}, Unprocessable, "script_path: kubespray makes the nodes"),
+    "a manifest": ({"cni": "cni.yaml"}, Unprocessable, "cni: kubespray has its own manifests"),
+    "no balancer": ({"external_lb_param": {**BALANCER, "ssh_cp_name": "nowhere"}}, BadRequest, "externalLB_CP1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_what_can_not_be_is_refused_at_the_request(tmp_path: Path, name: str) -> None:
+    more, kind, said = REFUSED[name]
+    async with kubespray_rig(settings_in(tmp_path), working=False) as rig:
+        instance_id = await rig.rig.create()
+        with pytest.raises(kind) as refused:
+            await rig.rig.slipway.lcm.start_operation(INSTANTIATE, instance_id, instantiate(**more))
+        assert said in str(refused.value)
+
+
+async def test_a_request_for_other_managers_is_understood_as_it_stands(tmp_path: Path) -> None:
+    """Aspects that only the template knows, the group of the balancer in place of its connection point, empty paths."""
+    login = {"username": "ubuntu", "password": "ubuntu"}
+    points = {name: f"{name}Node_CP1" for name in ("master", "worker")}
+    nodes: dict[str, Any] = {
+        f"{name}_node": {"aspect_id": f"{name}_instance", "ssh_cp_name": point, "nic_cp_name": point, **login}
+        for name, point in points.items()
+    }
+    nodes["master_node"] |= {"pod_cidr": "192.168.3.0/16", "cluster_cidr": "10.199.187.0/24",
+                             "cluster_cp_name": points["master"]}  # fmt: skip
+    server = ansible(transferring_inventory_path="")
+    balancer = {"ssh_cp_name": "externalLB_instance", "ssh_username": "ubuntu", "ssh_password": "ubuntu"}
+    request = instantiate(
+        script_path="", vim_name="kubernetes_vim", ansible=server, external_lb_param=balancer, **nodes
+    )
+    async with kubespray_rig(settings_in(tmp_path), working=False) as rig:
+        instance_id = await rig.rig.create()
+        plan = await rig.rig.slipway.lcm.preview_plan(INSTANTIATE, instance_id, request)
+        ids = [step.id for step in plan.steps]
+        assert ids[0] == "prepare the Ansible server"
+        assert {"cluster.yml", "set up load balancer externalLB-0", "register the cluster as a VIM"} <= {*ids}
+
+
+async def test_registries_of_nodes_that_stand_are_not_accepted_and_then_ignored(tmp_path: Path) -> None:
+    registries = [{"connection_type": 0, "server": "192.168.1.9:5000"}]
+    request = ModifyRequest(vnf_configurable_properties={"private_registry_connection_info": registries})
+    async with kubespray_rig(settings_in(tmp_path), working=False) as rig:
+        instance_id = await rig.rig.create()
+        with pytest.raises(Unprocessable, match="private_registry_connection_info: registries of a cluster by kube"):
+            await rig.rig.slipway.lcm.start_operation(OperationType.MODIFY_INFO, instance_id, request)
+
+
+async def test_a_scale_can_not_give_other_registries_to_some_nodes(tmp_path: Path) -> None:
+    registries = {"private_registry_connection_info": [{"connection_type": 0, "server": "192.168.1.9:5000"}]}
+    asked = {"k8s_cluster_installation_param": registries}
+    request = ScaleRequest(type=ScaleType.SCALE_OUT, aspect_id="workers", additional_params=asked)
+    async with kubespray_rig(settings_in(tmp_path)) as rig:
+        instance_id = await cluster(rig)
+        with pytest.raises(BadRequest, match="private_registry_connection_info: registries of a cluster by kube"):
+            await rig.rig.slipway.lcm.start_operation(SCALE, instance_id, request)
+
+
+async def test_a_single_master_can_not_be_healed_as_a_node(tmp_path: Path) -> None:
+    async with kubespray_rig(settings_in(tmp_path)) as rig:
+        instance_id = await cluster(rig)
+        with pytest.raises(BadRequest, match="the only master"):
+            await rig.rig.run(HEAL, instance_id, await rig.heal(instance_id, "masterNode-0"))
