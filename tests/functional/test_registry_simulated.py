@@ -8,22 +8,25 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from slipway.cluster.containerd_config import CONTAINERD
 from slipway.cluster.steps.registries import CHECKED
-from slipway.model.errors import BadRequest, RequestError, VimFault
+from slipway.model.descriptor import Descriptor, Level
+from slipway.model.errors import BadRequest, RequestError, Unprocessable, VimFault
 from slipway.model.operation import Operation, OperationType, State
-from slipway.model.requests import HealRequest, ModifyRequest, ScaleRequest, ScaleType
+from slipway.model.requests import ChangePackageRequest, HealRequest, ModifyRequest, ScaleRequest, ScaleType
 from slipway.registry.configuration import CONFIGURATION
 from slipway.simulator.cluster.host import find_host
 from slipway.vim.fault_rules import Rule, RuleKind
 from tests.functional.cluster_rig import FORCEFUL, ClusterRig, cluster_rig, out
-from tests.functional.next_package import NEXT_ID, OTHER_ID
+from tests.functional.next_package import NEXT_ID, OTHER_ID, onboard_next
 from tests.functional.registry_rig import (
     CONNECTION,
     INSTALLATION,
     LOGIN,
     PASSWORD,
+    REGISTRY,
     SECURE,
     SLOT,
     USER,
@@ -41,6 +44,7 @@ from tests.functional.registry_rig import (
 )
 from tests.functional.rig import SIMULATED_VIM, settings_in
 
+VDU = SLOT.removesuffix("-0")
 HOSTS = "/etc/containerd/certs.d/{}/hosts.toml"
 TOOLS = {"Files/images/tools.tar": docker_archive("registry.example.com/tools/shell:1")}
 INSTANTIATE, HEAL, MODIFY = OperationType.INSTANTIATE, OperationType.HEAL, OperationType.MODIFY_INFO
@@ -302,6 +306,35 @@ async def test_what_does_not_fit_is_refused_at_the_request(
         await rig.rig.slipway.lcm.start_operation(INSTANTIATE, await created(rig, NEXT_ID), installation(**more))
     assert f"additionalParams.{INSTALLATION}." in caught.value.detail
     assert named in caught.value.detail
+
+
+async def test_a_change_of_package_is_refused_for_it_would_leave_a_bare_machine(
+    rig: ClusterRig, tmp_path: Path
+) -> None:
+    instance_id, _ = await a_registry(rig)
+    await onboard_next(rig.rig, REGISTRY, tmp_path / "third", OTHER_ID, image="2.0")
+    with pytest.raises(Unprocessable, match="package of a registry"):
+        await rig.rig.slipway.lcm.start_operation(
+            OperationType.CHANGE_VNFPKG, instance_id, ChangePackageRequest(vnfd_id=OTHER_ID)
+        )
+
+
+async def test_a_heal_goes_by_the_level_that_the_registry_was_made_at(tmp_path: Path) -> None:
+    levels = {"one": Level(name="one", counts={VDU: 1}), "two": Level(name="two", counts={VDU: 2})}
+
+    def with_levels(descriptor: Descriptor) -> Descriptor:
+        simple = replace(descriptor.flavours["simple"], levels=levels, default_level="two")
+        return replace(descriptor, flavours={"simple": simple})
+
+    async with cluster_rig(settings_in(tmp_path / "data")) as rig:
+        await onboard_next(rig.rig, REGISTRY, tmp_path / "next", NEXT_ID, change=with_levels)
+        instance_id = await created(rig, NEXT_ID)
+        with pytest.raises(BadRequest, match="there would be 2 machines"):
+            await rig.rig.run(INSTANTIATE, instance_id, installation())
+        done = await rig.rig.run(INSTANTIATE, instance_id, replace(installation(), instantiation_level_id="one"))
+        assert done.operation_state is State.COMPLETED, done.error
+        healed = await rig.rig.run(HEAL, instance_id, HealRequest())
+        assert healed.operation_state is State.COMPLETED, healed.error
 
 
 async def test_a_scale_can_not_give_other_registries_to_some_nodes(rig: ClusterRig, server: str) -> None:

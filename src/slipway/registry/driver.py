@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from slipway.model.errors import BadRequest, Unprocessable
 from slipway.model.hooks import Edges, HookPlan
 from slipway.model.operation import OperationType
 from slipway.model.plan import Effect, Plan, Step, Verb
-from slipway.model.requests import HealRequest, InstantiateRequest, ModifyRequest
+from slipway.model.requests import HealRequest, InstantiateRequest
 from slipway.model.situation import PlanningSituation, Situation
 from slipway.registry.arguments import InstallRegistry, LoadArchive, MountVolume, ServeImages
 from slipway.registry.parameters import (
@@ -39,11 +40,8 @@ class RegistryDriver:
         self.actions: tuple[Action[Any], ...] = actions.registry_actions(deps)
 
     def check(self, situation: Situation) -> None:
-        if situation.operation is OperationType.SCALE:
-            raise Unprocessable("A registry is one machine with its images: it can't be scaled.")
-        if situation.operation in (OperationType.INSTANTIATE, OperationType.HEAL):
-            check_installation(_parameters(situation), situation.flavour, situation.files)
-            _check_alone(situation)
+        if check := CHECKS.get(situation.operation):
+            check(situation, situation.request)
 
     def plan(self, operation: str, edges: Edges, situation: PlanningSituation) -> HookPlan:
         """The same for a new machine and for one that is made anew; a machine that stays is left alone."""
@@ -105,11 +103,19 @@ def _nodes(situation: PlanningSituation, parameters: InstallationParameters) -> 
     ]
 
 
-def _check_alone(situation: Situation) -> None:
+def _check_instantiation(situation: Situation, request: InstantiateRequest) -> None:
+    _check_parameters(situation, request)
+    _check_alone(situation, request)
+
+
+def _check_parameters(situation: Situation, _: Any) -> None:
+    check_installation(_parameters(situation), situation.flavour, situation.files)
+
+
+def _check_alone(situation: Situation, request: InstantiateRequest) -> None:
     """Two registries would be two places, each with half of the images."""
     point = situation.flavour.connection_points[_parameters(situation).ssh_cp_name]
-    request = situation.request
-    level = situation.flavour.level(request.instantiation_level_id if isinstance(request, InstantiateRequest) else None)
+    level = situation.flavour.level(request.instantiation_level_id)
     counts = situation.flavour.counts(dict(level.scale), level)
     if counts.get(point.vdu) != 1:
         raise BadRequest(
@@ -118,16 +124,28 @@ def _check_alone(situation: Situation) -> None:
         )
 
 
+def _refuse_scale(_situation: Situation, _request: Any) -> None:
+    raise Unprocessable("A registry is one machine with its images: it can't be scaled.")
+
+
+def _refuse_package(_situation: Situation, _request: Any) -> None:
+    """No hook of ours would follow: the operation would end COMPLETED with a machine that serves nothing."""
+    raise Unprocessable(
+        "The package of a registry can't be changed: its machine may be made anew by that, and only instantiate and "
+        "heal set a registry up. Instantiate another one from the new package."
+    )
+
+
 def _parameters(situation: Situation) -> InstallationParameters:
     return read_installation(_document(situation))
 
 
 def _document(situation: Situation) -> dict[str, Any]:
-    request = situation.request
-    if isinstance(request, InstantiateRequest):
-        return request.additional_params
-    given = {} if isinstance(request, ModifyRequest) else request.additional_params
-    return document_now(situation.instance.parameters, given if isinstance(request, HealRequest) else {})
+    """Of an instantiation or a heal."""
+    if isinstance(situation.request, InstantiateRequest):
+        return situation.request.additional_params
+    given = situation.request.additional_params if isinstance(situation.request, HealRequest) else {}
+    return document_now(situation.instance.parameters, given)
 
 
 def _authority(situation: Situation) -> dict[str, Any] | None:
@@ -137,3 +155,11 @@ def _authority(situation: Situation) -> dict[str, Any] | None:
     if not isinstance(outputs, dict) or "caPrivateKey" not in outputs:
         return None
     return {"certificate": outputs["ca"], "private_key": outputs["caPrivateKey"]}
+
+
+CHECKS: dict[OperationType, Callable[[Situation, Any], None]] = {  # with the operation's own request
+    OperationType.INSTANTIATE: _check_instantiation,
+    OperationType.HEAL: _check_parameters,
+    OperationType.SCALE: _refuse_scale,
+    OperationType.CHANGE_VNFPKG: _refuse_package,
+}
