@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from slipway.model.errors import BadRequest, RequestError, Unprocessable
+from slipway.model.instance import ExtVirtualLink, VnfExtCpData
 from slipway.model.operation import OperationType
-from slipway.model.requests import ModifyRequest, ScaleRequest, ScaleType
+from slipway.model.requests import ChangeExtConnRequest, ModifyRequest, ScaleRequest, ScaleType
 from tests.functional.cluster_rig import ClusterRig
 from tests.functional.kubespray_rig import BALANCER, ROOT, ansible, instantiate, kubespray_rig
 from tests.functional.rig import settings_in
@@ -90,6 +91,17 @@ async def test_a_scale_can_not_give_other_registries_to_some_nodes(tmp_path: Pat
         instance_id = await cluster(rig)
         with pytest.raises(BadRequest, match="private_registry_connection_info: registries of a cluster by kube"):
             await rig.rig.slipway.lcm.start_operation(SCALE, instance_id, request)
+
+
+@pytest.mark.parametrize("said", ["externalLB_CP1", "externalLB_instance"])
+async def test_the_connection_point_of_the_balancer_does_not_move(tmp_path: Path, said: str) -> None:
+    link = ExtVirtualLink(id="l", resource_id="net-2", ext_cps=(VnfExtCpData(cpd_id="externalLB_CP1"),))
+    async with kubespray_rig(settings_in(tmp_path)) as rig:
+        instance_id = await cluster(rig, external_lb_param={**BALANCER, "ssh_cp_name": said})
+        with pytest.raises(BadRequest, match="the cluster uses the addresses of 'externalLB_CP1'"):
+            await rig.rig.slipway.lcm.start_operation(
+                OperationType.CHANGE_EXT_CONN, instance_id, ChangeExtConnRequest(ext_virtual_links=(link,))
+            )
 
 
 async def test_a_single_master_can_not_be_healed_as_a_node(tmp_path: Path) -> None:

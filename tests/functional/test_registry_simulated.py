@@ -14,8 +14,16 @@ from slipway.cluster.containerd_config import CONTAINERD
 from slipway.cluster.steps.registries import CHECKED
 from slipway.model.descriptor import Descriptor, Level
 from slipway.model.errors import BadRequest, RequestError, Unprocessable, VimFault
+from slipway.model.instance import ExtVirtualLink, VnfExtCpData
 from slipway.model.operation import Operation, OperationType, State
-from slipway.model.requests import ChangePackageRequest, HealRequest, ModifyRequest, ScaleRequest, ScaleType
+from slipway.model.requests import (
+    ChangeExtConnRequest,
+    ChangePackageRequest,
+    HealRequest,
+    ModifyRequest,
+    ScaleRequest,
+    ScaleType,
+)
 from slipway.registry.configuration import CONFIGURATION
 from slipway.simulator.cluster.host import find_host
 from slipway.vim.fault_rules import Rule, RuleKind
@@ -316,6 +324,15 @@ async def test_a_change_of_package_is_refused_for_it_would_leave_a_bare_machine(
     with pytest.raises(Unprocessable, match="package of a registry"):
         await rig.rig.slipway.lcm.start_operation(
             OperationType.CHANGE_VNFPKG, instance_id, ChangePackageRequest(vnfd_id=OTHER_ID)
+        )
+
+
+async def test_the_connection_point_that_it_is_known_by_does_not_move(rig: ClusterRig) -> None:
+    instance_id, _ = await a_registry(rig)
+    link = ExtVirtualLink(id="l", resource_id="net-2", ext_cps=(VnfExtCpData(cpd_id="CP1"),))
+    with pytest.raises(BadRequest, match=rf"the registry uses the addresses of 'CP1' .*{INSTALLATION}.ssh_cp_name"):
+        await rig.rig.slipway.lcm.start_operation(
+            OperationType.CHANGE_EXT_CONN, instance_id, ChangeExtConnRequest(ext_virtual_links=(link,))
         )
 
 

@@ -21,7 +21,7 @@ from slipway.cluster.steps import actions
 from slipway.cluster.steps.dependencies import Dependencies
 from slipway.cluster.storage_plan import with_storage
 from slipway.model.action import Action
-from slipway.model.connectivity import connected, links_of, moved_points
+from slipway.model.connectivity import refuse_moves
 from slipway.model.errors import BadRequest, RequestError, Unprocessable
 from slipway.model.hooks import CLUSTER_DRIVERS, Edges, HookPlan
 from slipway.model.operation import OperationType
@@ -187,17 +187,9 @@ def _check_upgrade(cluster: ClusterRequest, _: ChangePackageRequest) -> None:
 
 def check_connectivity(cluster: ClusterRequest, request: ChangeExtConnRequest) -> None:
     """Certificates, etcd and every kubelet know nodes by their addresses: those of the cluster's own ports stay."""
-    info = cluster.situation.instance.vnf.instantiated_vnf_info
-    if info is None:
-        return
-    now = links_of(info)
-    moved = moved_points(now, connected(now, request.ext_virtual_links))
-    for parameter, name in _connection_points(cluster.parameters):
-        if name in moved:
-            raise BadRequest(
-                f"extVirtualLinks: the cluster uses the addresses of {name!r} ({PATH}.{parameter}), which it can't "
-                "change; leave that connection point on its network, or instantiate another cluster there."
-            )
+    if info := cluster.situation.instance.vnf.instantiated_vnf_info:
+        used = ((f"{PATH}.{parameter}", name) for parameter, name in _connection_points(cluster.parameters))
+        refuse_moves(info, request.ext_virtual_links, used, "cluster")
 
 
 def _connection_points(parameters: ClusterParameters) -> Iterator[tuple[str, str]]:

@@ -20,10 +20,11 @@ from slipway.kubespray.change import KubesprayChange, ansible_server, balancer_r
 from slipway.kubespray.checks import check_kubespray_cluster, refuse_what_kubespray_lacks
 from slipway.kubespray.steps.actions import kubespray_actions
 from slipway.model.action import Action
+from slipway.model.connectivity import refuse_moves
 from slipway.model.errors import BadRequest, RequestError, Unprocessable
 from slipway.model.hooks import KUBESPRAY_DRIVERS, Edges, HookPlan
 from slipway.model.operation import OperationType
-from slipway.model.requests import ModifyRequest, ScaleRequest, TerminateRequest, TerminationType
+from slipway.model.requests import ChangeExtConnRequest, ModifyRequest, ScaleRequest, TerminateRequest, TerminationType
 from slipway.model.situation import PlanningSituation, Situation
 
 # Playbooks tell them to nodes that they make; those that stand would not hear of others.
@@ -137,6 +138,14 @@ def _check_scale(cluster: ClusterRequest, request: ScaleRequest) -> None:
         )
 
 
+def _check_connectivity(cluster: ClusterRequest, request: ChangeExtConnRequest) -> None:
+    """Certificates and the registered VIM have the balancer's address, as they have those of nodes."""
+    check_connectivity(cluster, request)
+    info, role = cluster.situation.instance.vnf.instantiated_vnf_info, balancer_role_of(cluster)
+    if info and role:
+        refuse_moves(info, request.ext_virtual_links, [(f"{PATH}.external_lb_param.ssh_cp_name", role.ssh)], "cluster")
+
+
 def _check_upgrade(cluster: ClusterRequest, _: Any) -> None:
     _wanted_version(cluster)
 
@@ -147,7 +156,7 @@ CHECKS: dict[OperationType, tuple[Check, ...]] = {
     OperationType.SCALE: (_check_parameters, _check_registries, _check_server, check_version, _check_scale),
     OperationType.HEAL: (_check_parameters, _check_registries, _check_server, check_version, check_heal),
     OperationType.CHANGE_VNFPKG: (_check_parameters, _check_registries, _check_server, _check_upgrade),
-    OperationType.CHANGE_EXT_CONN: (check_connectivity,),
+    OperationType.CHANGE_EXT_CONN: (_check_connectivity,),
 }
 PLANNERS: dict[str, Callable[[KubesprayChange, Edges], HookPlan]] = {
     "instantiate": plans.plan_new_cluster,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
+from slipway.model.errors import BadRequest
 from slipway.model.instance import (
     CpConfig,
     CpProtocolData,
@@ -195,6 +196,21 @@ def moved_points(now: Links, then: Links) -> set[str]:
     """The connection points that are on another network, or asked for otherwise."""
     before, after = _points(now), _points(then)
     return {name for name in after if after[name] != before.get(name)}
+
+
+def refuse_moves(info: InstantiatedVnfInfo, asked: Links, used: Iterable[tuple[str, str]], what: str) -> None:
+    """BadRequest when a connection point moves whose addresses are used for good by `what`, such as a cluster.
+
+    `used`: parameters of the request that made it, each with the connection point that it names.
+    """
+    now = links_of(info)
+    moved = moved_points(now, connected(now, asked))
+    for parameter, name in used:
+        if name in moved:
+            raise BadRequest(
+                f"extVirtualLinks: the {what} uses the addresses of {name!r} ({parameter}), which it can't change; "
+                f"leave that connection point on its network, or instantiate another {what} there."
+            )
 
 
 def _handle(link: ExtVirtualLink | ExtManagedVirtualLink, vim_key: str) -> ResourceHandle:

@@ -10,15 +10,17 @@ import msgspec
 from slipway.cluster.spec import Node, SshLogin, StepArguments
 from slipway.cluster.steps.dependencies import Dependencies
 from slipway.model.action import Action
+from slipway.model.connectivity import refuse_moves
 from slipway.model.errors import BadRequest, Unprocessable
 from slipway.model.hooks import Edges, HookPlan
 from slipway.model.operation import OperationType
 from slipway.model.plan import Effect, Plan, Step, Verb
-from slipway.model.requests import HealRequest, InstantiateRequest
+from slipway.model.requests import ChangeExtConnRequest, HealRequest, InstantiateRequest
 from slipway.model.situation import PlanningSituation, Situation
 from slipway.registry.arguments import InstallRegistry, LoadArchive, MountVolume, ServeImages
 from slipway.registry.parameters import (
     NAME,
+    PATH,
     InstallationParameters,
     archives_of,
     check_installation,
@@ -124,6 +126,13 @@ def _check_alone(situation: Situation, request: InstantiateRequest) -> None:
         )
 
 
+def _check_connectivity(situation: Situation, request: ChangeExtConnRequest) -> None:
+    """Its certificate, the record and every cluster that pulls from it have its address."""
+    if info := situation.instance.vnf.instantiated_vnf_info:
+        used = [(f"{PATH}.ssh_cp_name", _parameters(situation).ssh_cp_name)]
+        refuse_moves(info, request.ext_virtual_links, used, "registry")
+
+
 def _refuse_scale(_situation: Situation, _request: Any) -> None:
     raise Unprocessable("A registry is one machine with its images: it can't be scaled.")
 
@@ -141,7 +150,7 @@ def _parameters(situation: Situation) -> InstallationParameters:
 
 
 def _document(situation: Situation) -> dict[str, Any]:
-    """Of an instantiation or a heal."""
+    """Of an instantiation or a heal; what is stored, of any other operation."""
     if isinstance(situation.request, InstantiateRequest):
         return situation.request.additional_params
     given = situation.request.additional_params if isinstance(situation.request, HealRequest) else {}
@@ -162,4 +171,5 @@ CHECKS: dict[OperationType, Callable[[Situation, Any], None]] = {  # with the op
     OperationType.HEAL: _check_parameters,
     OperationType.SCALE: _refuse_scale,
     OperationType.CHANGE_VNFPKG: _refuse_package,
+    OperationType.CHANGE_EXT_CONN: _check_connectivity,
 }
