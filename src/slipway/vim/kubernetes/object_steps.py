@@ -68,8 +68,9 @@ def _towards(change: Change, after: VnfTarget, found: Found, known: KnownPods) -
     waited = Plan()
     if stale or healed.steps or has_other_pods(change, found):
         waited = Plan.of(_wait(after, stale, wanted, known))
+    checked = Plan.chain(*(Plan.of(step) for step in unused_checks(surplus)))
     removed = Plan.chain(*(Plan.of(step) for step in _removes(change, surplus, was)))
-    return Plan.chain(applied, healed, waited, removed)
+    return Plan.chain(checked, applied, healed, waited, removed)
 
 
 def _applies(
