@@ -34,12 +34,10 @@ from slipway.vim.kubernetes.configuration import configuration_and_users, has_sa
 from slipway.vim.kubernetes.manifests import rules_of
 from slipway.vim.kubernetes.object_plan import PREREQUISITE, FileObjects, PlanStruct
 from slipway.vim.kubernetes.wanted import WantedObject, in_files, wanted_objects
-from slipway.vim.kubernetes.waves import Wave, wave_of
+from slipway.vim.kubernetes.waves import FOR_GOOD, Wave, wave_of
 
 READY_TIMEOUT = 900.0  # seconds until all is ready
 REMOVE_TIMEOUT = 600.0
-# What is in these is lost with them, whatever makes them again.
-FOR_GOOD = frozenset({"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition"})
 BARE_POD = "Pod"
 KnownPods = dict[str, tuple[str, ...]]  # ids, by VDU
 
