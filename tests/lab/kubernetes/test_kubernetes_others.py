@@ -15,7 +15,8 @@ from slipway.kube.interface import Object
 from slipway.model.action import VimConnection
 from slipway.model.errors import VimError
 from slipway.model.operation import OperationType
-from tests.contract.life import UPDATE
+from tests.contract.life import INSTANTIATE, OTHER, UPDATE
+from tests.contract.plans import run_plan, undo_steps
 from tests.lab.kube.fake_kubelet import FakeNode
 from tests.lab.kubernetes.test_kubernetes_failures import DEFINITION, PAGES, Cnf
 from tests.unit.vim.kubernetes_targets import config, together, workload
@@ -101,6 +102,27 @@ async def test_a_policy_that_refuses_a_change_costs_no_workload(
     finally:
         for plural in ("validatingadmissionpolicybindings", "validatingadmissionpolicies"):
             await api.delete(f"/apis/{group}/{plural}/{namespace}")
+
+
+async def test_a_rollback_does_not_take_what_others_have_put_there_since(
+    api: Api, connection: VimConnection, namespace: str, node: FakeNode, no_definition: None
+) -> None:
+    space = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: {namespace}-b}}\n"
+    cnf = Cnf(connection, together(space, PAGES, workload()))
+    context, plan = cnf.life.context(), await cnf.life.plan(OperationType.INSTANTIATE, INSTANTIATE)
+    await run_plan(cnf.life.driver, plan, context)
+    theirs = {"name": "theirs", "namespace": f"{namespace}-b", "labels": {"slipway.io/instance": OTHER}}
+    await api.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": theirs})
+    await api.apply(leaf("theirs", namespace))
+    with pytest.raises(VimError, match=f"Leaf {namespace}/theirs"):
+        await undo_steps(cnf.life.driver, list(plan.steps), context)
+    await api.delete(f"/apis/failures.slipway.example/v1/namespaces/{namespace}/leaves/theirs")
+    with pytest.raises(VimError, match=f"ConfigMap {namespace}-b/theirs"):
+        await undo_steps(cnf.life.driver, list(plan.steps), context)
+    await api.delete(f"/api/v1/namespaces/{namespace}-b/configmaps/theirs")
+    await undo_steps(cnf.life.driver, list(plan.steps), context)
+    with pytest.raises(KubeError, match="404"):
+        await api.get(DEFINITION)
 
 
 async def test_an_immutable_object_of_somebody_else_is_left_as_it_is(

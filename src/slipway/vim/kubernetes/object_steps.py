@@ -33,6 +33,7 @@ from slipway.vim.kubernetes.cnf_parameters import FORCE, cnf_parameters, configu
 from slipway.vim.kubernetes.configuration import configuration_and_users, has_same_key
 from slipway.vim.kubernetes.manifests import rules_of
 from slipway.vim.kubernetes.object_plan import PREREQUISITE, FileObjects, PlanStruct
+from slipway.vim.kubernetes.used_by_others import SHARED
 from slipway.vim.kubernetes.wanted import WantedObject, in_files, wanted_objects
 from slipway.vim.kubernetes.waves import FOR_GOOD, Wave, wave_of
 
@@ -143,7 +144,7 @@ def _removal(change: Change, found: Found) -> Plan:
 
 def unused_checks(objects: Sequence[FoundObject]) -> Iterable[Step]:
     """Before anything is removed: without its controllers nobody could end what others have of a kind."""
-    shared = [one for one in objects if one.kind in ("Namespace", "CustomResourceDefinition")]
+    shared = [one for one in objects if one.kind in SHARED]
     if shared:
         args = CheckUnused(objects=tuple(Placed.found(one) for one in shared))
         yield _step("see that nobody else uses it", CHECK_UNUSED, args, ())
