@@ -115,19 +115,29 @@ def test_a_termination_also_looks_for_what_nobody_recorded() -> None:
     assert plan.steps[0].args["all"] is True
 
 
-def test_a_definition_of_a_chart_is_not_removed_before_it_is_known_that_nobody_else_uses_it() -> None:
-    stands = releases_of(helm_target())
+def with_definition(stands: Found, release: str) -> Found:
     definition = FoundObject(
-        id="HelmRelease/vnf/CustomResourceDefinition.apiextensions.k8s.io/pages.example.com",
+        id=f"HelmRelease/{release}/CustomResourceDefinition.apiextensions.k8s.io/pages.example.com",
         kind="CustomResourceDefinition",
         name="pages.example.com",
         api_version="apiextensions.k8s.io/v1",
     )
-    plan = plan_of(helm_target(), None, replace(stands, objects=(*stands.objects, definition)))
+    return replace(stands, objects=(*stands.objects, definition))
+
+
+def test_a_definition_of_a_chart_is_not_removed_before_it_is_known_that_nobody_else_uses_it() -> None:
+    plan = plan_of(helm_target(), None, with_definition(releases_of(helm_target()), "vnf"))
     assert [step.id for step in plan.steps] == [
         "see that nobody else uses it", "uninstall releases", "remove what else is left",
     ]  # fmt: skip
     assert [one["name"] for one in plan.steps[0].args["objects"]] == ["pages.example.com"]
+
+
+def test_nor_is_one_of_a_chart_that_a_new_package_lacks() -> None:
+    one = {**TWO, "using_helm_install_param": TWO["using_helm_install_param"][1:]}
+    before, after = (helm_target(of=flavour(()), **charts) for charts in (TWO, one))
+    plan = plan_of(before, after, with_definition(releases_of(before), "db"))
+    assert [step.id for step in plan.steps] == ["see that nobody else uses it", "uninstall releases"]
 
 
 def test_a_chart_that_cannot_be_used_ends_it_before_anything_is_done() -> None:

@@ -12,6 +12,8 @@ from slipway.model.target import PackageFile
 from slipway.vim.kubernetes.manifests import Manifest, manifests_of, rules_of
 from tests.unit.vim.kubernetes_targets import PATH, config, together, workload
 
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {{name: a}}\n{}\n"
+
 
 def read(text: str) -> list[Manifest]:
     return manifests_of(_files(text), [PATH])
@@ -53,6 +55,9 @@ def test_numbers_are_read_as_kubernetes_does() -> None:
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, uid: b}\n", "metadata.uid is for the API server to set"),
         (workload().replace("labels: {app: web}", "labels: {slipway.io/instance: b}"), "which Slipway sets"),
         ("apiVersion: v1\nkind: List\nitems: {}\n", "items of a List must be a list"),
+        (SECRET.format("data: 4711"), "cnf.yaml:4: Secret a: data must be texts"),
+        (SECRET.format("data: {pin: 4711}"), "cnf.yaml:4: Secret a: data must be texts"),
+        (SECRET.format("stringData: {a: b, pin: {c: 4711}}"), "Secret a: stringData must be texts"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(text: str, said: str) -> None:
@@ -60,6 +65,7 @@ def test_what_is_wrong_is_named(text: str, said: str) -> None:
         read(text)
     assert said in raised.value.detail
     assert "Cure: " in raised.value.detail
+    assert "4711" not in raised.value.detail, "an API server would repeat it"
 
 
 def test_readiness_rules_are_a_document_and_no_object() -> None:

@@ -120,6 +120,14 @@ def test_data_that_a_new_package_lacks_goes_at_the_very_end_for_good() -> None:
     assert (step.id, step.irreversible, step.last) == ("remove configuration and storage", True, True)
 
 
+@pytest.mark.parametrize("shared", [CRD, object_of("Namespace")])
+def test_what_others_may_use_is_looked_at_before_a_new_package_takes_it_away(shared: str) -> None:
+    before, after = target(together(shared, workload())), target(workload(image="web:2"))
+    plan = DRIVER.steps(change(before, after), standing(before)).checked()
+    assert ids(plan)[:2] == ["see that nobody else uses it", "apply workloads"]
+    assert plan.steps[1].after == (plan.steps[0].id,)
+
+
 def test_everything_goes_in_the_reverse_order() -> None:
     now = target(together(CRD, config(), workload(), object_of("Page", api_version="example.com/v1")))
     plan = DRIVER.steps(change(now, None, grace_seconds=10), standing(now))

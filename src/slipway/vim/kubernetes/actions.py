@@ -39,7 +39,7 @@ from slipway.vim.kubernetes.inventory import labelled, labelled_of
 from slipway.vim.kubernetes.object_plan import CONTENT, OBJECT, PREREQUISITE, VDU, FileObjects, ObjectPlan
 from slipway.vim.kubernetes.object_steps import READY_TIMEOUT, REMOVE_TIMEOUT
 from slipway.vim.kubernetes.session import Session, vim_errors
-from slipway.vim.kubernetes.used_by_others import refuse_if_used
+from slipway.vim.kubernetes.used_by_others import SHARED, refuse_if_used
 from slipway.vim.kubernetes.vnfcs import list_vnfcs, vnfc_ref
 from slipway.vim.kubernetes.waits import let_new_pods_leave_first, until_gone, until_ready, until_vnfcs
 from slipway.vim.kubernetes.waves import DEFINITION, Wave, wave_of
@@ -85,7 +85,7 @@ class ObjectActions:
         former = {one.id for one in args.former}
         made = [Placed.planned(one) for one in args.objects if one.id not in former]
         async with self.session(ctx) as session:
-            await remove_objects(session, await _placed(session, made, args.namespace), 0)
+            await remove_objects(session, await _placed(session, made, args.namespace), 0, unless_used=True)
             vdus = [Placed.planned(one) for one in args.former if one.vdu]
             known = {id_ for ids in args.pods.values() for id_ in ids}
             await let_new_pods_leave_first(session, await roots_of(session, vdus, args.namespace), known)
@@ -190,11 +190,16 @@ async def _applied(
     return await gather_or_cancel(one(plan, manifest.content) for plan, manifest in manifests)
 
 
-async def remove_objects(session: Session, objects: Sequence[Placed], grace: int | None) -> None:
-    """Those that are the instance's, and are then waited for."""
+async def remove_objects(
+    session: Session, objects: Sequence[Placed], grace: int | None, *, unless_used: bool = False
+) -> None:
+    """Those that are the instance's, and are then waited for. `unless_used`: VimError when others hang on them."""
     kinds = {(one.api_version, one.kind, one.namespace) for one in objects}
     names = {one.ref for one in objects}
     ours = [one for one in await labelled(session.api, session.owner.instance_id, kinds) if _ref(one) in names]
+    if unless_used:
+        refs = {_ref(one) for one in ours}
+        await refuse_if_used(session, [one for one in objects if one.ref in refs and one.kind in SHARED])
     for some in removal_rounds(ours):
         await _remove_together(session, some, grace)
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from slipway.kube.apply import FIELD_CONFLICT, ForeignObject, apply
 from slipway.kube.deletion import Doomed, delete, wait_gone
-from slipway.kube.errors import KubeError
+from slipway.kube.errors import DENIED, KubeError
 from slipway.kube.interface import Object, ObjectRef
 from slipway.kube.ownership import owner_of
 from slipway.model.errors import VimError, VimFault
@@ -19,13 +19,12 @@ from slipway.vim.kubernetes.object_plan import CONFIGURATION, PREREQUISITE, Obje
 from slipway.vim.kubernetes.pod_references import at, pod_path
 from slipway.vim.kubernetes.scale_path import find_scale_path
 from slipway.vim.kubernetes.session import Session
-from slipway.vim.kubernetes.waves import DEFINITION
+from slipway.vim.kubernetes.waves import DEFINITION, FOR_GOOD, Wave, wave_of
 from slipway.waiting import Backoff
 
 # What API servers say of fields that can't be changed.
 IMMUTABLE = ("immutable", "are forbidden", "may not change fields", "cannot change roleRef", "may not be changed")
 NOT_ROLLED = frozenset({"Pod", "ReplicaSet"})  # nobody starts their pods anew when these have changed
-HOLDING_DATA = frozenset({"PersistentVolumeClaim", "PersistentVolume"})
 DEFINED_TIMEOUT = 5.0  # seconds for a kind that was defined to be served
 REPLACED_TIMEOUT = 300.0  # seconds for an object to be gone before it is made anew
 
@@ -86,11 +85,11 @@ async def _apply_once(
             ) from None
         if not _is_immutable(error):
             raise
-        if plan.kind in HOLDING_DATA:
+        if plan.kind in FOR_GOOD or wave_of(plan.api_version, plan.kind) is Wave.CUSTOM_RESOURCES:
             raise VimError(
-                error.detail,
+                error.detail.partition(" Cure: ")[0],
                 VimFault.PERMANENT,
-                cure="give the object another name in the new package: one made anew would be without its data.",
+                cure="give the object another name in the new package: were it made anew, all that it holds would go.",
             ) from None
         await _remove(session, plan, ref, "can't be changed")
         applied = await apply(session.api, body, session.owner)
@@ -156,6 +155,9 @@ def _may_pass(error: KubeError) -> bool:
 
 
 def _is_immutable(error: KubeError) -> bool:
+    """Not so what a policy or a webhook refuses: that holds for an object that is made anew as well."""
+    if DENIED.search(error.detail):
+        return False
     said = [error.detail, *(cause.message for cause in error.causes)]
     return error.status == 422 and any(word in one for one in said for word in IMMUTABLE)
 

@@ -24,6 +24,7 @@ MOST_OBJECTS = 2_000  # of one VNF
 LONGEST_NAME = 253
 OURS = "slipway.io/"  # labels and annotations that say whose an object is
 OF_THE_SERVER = ("uid", "resourceVersion", "managedFields")  # in what was read from a cluster
+SECRET = ("v1", "Secret")
 RULES = ("slipway.io/v1", "ReadinessRules")
 
 
@@ -143,20 +144,24 @@ def _manifest(document: YamlMap, path: str, at: int) -> Manifest:
             given[0],
         )
     for part in ("labels", "annotations"):
-        _check_texts(document, metadata, part, path)
+        _check_texts(document, metadata, part, path, "metadata.")
+    if (document.get("apiVersion"), document.get("kind")) == SECRET:
+        for part in ("data", "stringData"):
+            _check_texts(document, document, part, path)
     _check_marks(document, document, path)
     return Manifest(path, at, document.line, plain(document))
 
 
-def _check_texts(document: YamlMap, metadata: YamlMap, part: str, path: str) -> None:
-    given = metadata.get(part)
+def _check_texts(document: YamlMap, holder: YamlMap, part: str, path: str, place: str = "") -> None:
+    """Before an API server sees them: it repeats what is no text, and of a Secret that is the secret."""
+    given = holder.get(part)
     if given is None:
         return
-    if not isinstance(given, YamlMap) or not all(isinstance(value, str) for value in given.values()):
+    if not isinstance(given, YamlMap) or not all(isinstance(value, str | None) for value in given.values()):
         raise _error(
-            metadata,
+            holder,
             path,
-            f"{_called(document)}: metadata.{part} must be texts",
+            f"{_called(document)}: {place}{part} must be texts",
             'write numbers and true in quotes: "1"',
             part,
         )

@@ -33,13 +33,12 @@ from slipway.vim.kubernetes.cnf_parameters import FORCE, cnf_parameters, configu
 from slipway.vim.kubernetes.configuration import configuration_and_users, has_same_key
 from slipway.vim.kubernetes.manifests import rules_of
 from slipway.vim.kubernetes.object_plan import PREREQUISITE, FileObjects, PlanStruct
+from slipway.vim.kubernetes.used_by_others import SHARED
 from slipway.vim.kubernetes.wanted import WantedObject, in_files, wanted_objects
-from slipway.vim.kubernetes.waves import Wave, wave_of
+from slipway.vim.kubernetes.waves import FOR_GOOD, Wave, wave_of
 
 READY_TIMEOUT = 900.0  # seconds until all is ready
 REMOVE_TIMEOUT = 600.0
-# What is in these is lost with them, whatever makes them again.
-FOR_GOOD = frozenset({"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition"})
 BARE_POD = "Pod"
 KnownPods = dict[str, tuple[str, ...]]  # ids, by VDU
 
@@ -68,8 +67,9 @@ def _towards(change: Change, after: VnfTarget, found: Found, known: KnownPods) -
     waited = Plan()
     if stale or healed.steps or has_other_pods(change, found):
         waited = Plan.of(_wait(after, stale, wanted, known))
+    checked = Plan.chain(*(Plan.of(step) for step in unused_checks(surplus)))
     removed = Plan.chain(*(Plan.of(step) for step in _removes(change, surplus, was)))
-    return Plan.chain(applied, healed, waited, removed)
+    return Plan.chain(checked, applied, healed, waited, removed)
 
 
 def _applies(
@@ -144,7 +144,7 @@ def _removal(change: Change, found: Found) -> Plan:
 
 def unused_checks(objects: Sequence[FoundObject]) -> Iterable[Step]:
     """Before anything is removed: without its controllers nobody could end what others have of a kind."""
-    shared = [one for one in objects if one.kind in ("Namespace", "CustomResourceDefinition")]
+    shared = [one for one in objects if one.kind in SHARED]
     if shared:
         args = CheckUnused(objects=tuple(Placed.found(one) for one in shared))
         yield _step("see that nobody else uses it", CHECK_UNUSED, args, ())

@@ -15,6 +15,8 @@ from slipway.vim.kubernetes.arguments import Placed
 from slipway.vim.kubernetes.cluster_api import is_cluster
 from slipway.vim.kubernetes.session import Session
 
+SHARED = ("Namespace", "CustomResourceDefinition")  # kinds in which, or of which, others may have objects
+
 
 async def refuse_if_used(session: Session, objects: Sequence[Placed]) -> None:
     """VimError names what is in the way."""

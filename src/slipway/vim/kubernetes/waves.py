@@ -34,6 +34,8 @@ _TITLES = {
     Wave.CUSTOM_RESOURCES: "custom resources",
 }
 DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
+# What is in these is lost with them, whatever makes them again.
+FOR_GOOD = frozenset({"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition"})
 _RBAC, _ADMISSION = "rbac.authorization.k8s.io", "admissionregistration.k8s.io"
 _WAVES = {
     ("", "Namespace"): Wave.NAMESPACES,

@@ -129,6 +129,7 @@ def _towards(change: Change, after: VnfTarget, found: Found) -> Plan:
     if not steps and settled and has_other_pods(change, found):
         steps.append(_wait(change, found))
     steps += _uninstalls(change, surplus, found)
+    steps = [*unused_checks(_objects_of(surplus, found)), *steps]
     return Plan.chain(*(Plan.of(step) for step in steps))
 
 
@@ -188,7 +189,7 @@ def _uninstalls(change: Change, gone: Sequence[FoundObject], found: Found) -> It
     """Of charts that a new package lacks. Their data goes with them, so at the very end and for good."""
     if not gone:
         return
-    objects = [one for one in found.objects if any(one.id.startswith(f"{release.id}/") for release in gone)]
+    objects = _objects_of(gone, found)
     args = Uninstall(
         releases={one.id: (one.name, one.namespace or "") for one in gone},
         objects=tuple(map(Placed.found, objects)),
@@ -196,6 +197,10 @@ def _uninstalls(change: Change, gone: Sequence[FoundObject], found: Found) -> It
     )
     effects = [Effect(Verb.REMOVE, KIND, one.name) for one in gone]
     yield _step("uninstall releases", UNINSTALL, args, effects, UNINSTALL_TIMEOUT, irreversible=True, last=True)
+
+
+def _objects_of(releases: Sequence[FoundObject], found: Found) -> list[FoundObject]:
+    return [one for one in found.objects if any(one.id.startswith(f"{release.id}/") for release in releases)]
 
 
 def _removal(change: Change, found: Found) -> Plan:
