@@ -198,3 +198,21 @@ async def test_a_directory_of_somebody_else_is_left_alone(root: Path, sshd: Sshd
     await undo_prepare_server(place.deps, place.prepare_args, place.context)  # type: ignore[arg-type]
     await place.deps.connector.close()  # type: ignore[attr-defined]
     assert [file.name for file in directory.iterdir()] == ["hosts.ini"]
+
+
+async def test_a_node_is_reached_however_long_the_inventorys_path_is(root: Path, sshd: Sshd, tmp_path: Path) -> None:
+    """SSH keeps connections open at a socket, whose path the kernel limits to 107 bytes."""
+    directory = tmp_path / ("a-directory-with-a-long-name" * 3)
+    async with a_place(root, sshd, directory) as place:
+        args = place.playbook("    - {name: there, ansible.builtin.raw: 'true'}\n")
+        (directory / "known_hosts").write_text(f"[127.0.0.1]:{sshd.port} {sshd.host_key}\n")
+        key = directory / "key"
+        key.write_bytes(OWN_KEY.export_private_key())
+        key.chmod(0o600)
+        login = f"ansible_port: {sshd.port}, ansible_user: {ME}, ansible_ssh_private_key_file: {key}"
+        (directory / "hosts.yaml").write_text(
+            f"all:\n  hosts:\n    localhost: {{ansible_host: 127.0.0.1, ansible_connection: ssh, {login}}}\n"
+        )
+        await place.run(args)
+        assert list((Path.home() / ".slipway").glob("ssh-*"))
+    assert not list((Path.home() / ".slipway").glob("ssh-*"))
