@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+from pathlib import PurePosixPath
 
 from slipway.remote.output import Result
 from slipway.simulator.cluster.host import SimulatedHost
@@ -27,6 +28,9 @@ def facts(host: SimulatedHost, root: str, inventory: str) -> Result:
 def claim(host: SimulatedHost, inventory: str, instance: str) -> Result:
     if _there(host, inventory) and owner(host, inventory) != instance:
         return Result(TAKEN, b"", f"{inventory} exists\n".encode())
+    for parent in PurePosixPath(inventory).parents:
+        if owner(host, str(parent)):
+            return Result(1, b"", f"it is within {parent}, which is another VNF's inventory\n".encode())
     host.write(f"{inventory}/{MARK}", f"{instance}\n")
     return DONE
 
