@@ -24,7 +24,7 @@ from slipway.cluster.steps.setup import registries_of
 from slipway.kube import paths
 from slipway.kube.drain import DrainPolicy, drain
 from slipway.kubespray.arguments import AnsibleServer, RemoveNodes, RunPlaybook
-from slipway.kubespray.events import RunReport, read_events
+from slipway.kubespray.events import RunReport, hidden, read_events
 from slipway.kubespray.group_vars import basic
 from slipway.kubespray.steps.inventory import CHANGED
 from slipway.kubespray.steps.server import SCRIPTS, ansible_host, log, run, runs_prefix
@@ -150,15 +150,13 @@ def _failed(
     report: RunReport,
     slots: Mapping[str, str],
     error: StepError,
-    secrets: Iterable[str],
+    secrets: Sequence[str],
     *,
     expired: bool,
 ) -> StepError:
-    told = report.explanation(slots) or error.detail
+    told = report.explanation(slots, secrets) or hidden(error.detail, secrets)
     if expired:
-        told = f"{error.detail} It was at {report.progress(slots)}."
-    for secret in secrets:
-        told = told.replace(secret, "***")
+        told = hidden(f"{error.detail} It was at {report.progress(slots)}.", secrets)
     return StepError(
         f"{playbook} failed. {told}",
         cure="mend what Ansible names and retry: kubespray does again only what is missing. All that it printed is in "
