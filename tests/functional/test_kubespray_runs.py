@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from msgspec.structs import replace
 
 from slipway.cluster.connectors import SshConnector
 from slipway.cluster.networks import ClusterNetworks
@@ -154,6 +155,24 @@ async def test_a_run_is_found_again_and_not_started_twice(root: Path, sshd: Sshd
         assert len(await place.runs()) == 1
         await place.run(args)
         assert mark.read_text() == "x\n"
+
+
+async def test_a_run_whose_command_has_changed_since_is_stopped_before_the_next(
+    root: Path, sshd: Sshd, tmp_path: Path
+) -> None:
+    """As after a crash of Slipway, when a node has lost its power meanwhile: two playbooks at once break a cluster."""
+    async with a_place(root, sshd, tmp_path / "inventory") as place:
+        mark = tmp_path / "mark"
+        tasks = f"    - {{name: count, ansible.builtin.shell: 'echo begun >>{mark}; sleep 6; echo ended >>{mark}'}}\n"
+        args = place.playbook(tasks)
+        first = asyncio.create_task(place.run(args))
+        await until_there(mark, 60)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await place.run(replace(args, variables={"another": 1}))
+        assert mark.read_text() == "begun\nbegun\nended\n"
+        await place.run(replace(args, variables={"another": 1}))
+        assert mark.read_text() == "begun\nbegun\nended\n"
 
 
 async def test_a_cancel_by_a_person_stops_the_run(root: Path, sshd: Sshd, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ class Failure:
 class RunReport:
     """Events added up. A failure that a rescue took back is none; what Ansible's own count says is what holds.
 
-    `failures`: the last of each host. `failed`: the hosts that have done nothing since, as those do that Ansible gave up.
+    `failures`: the last of each host. `failed`: hosts that have done nothing since: Ansible gave them up.
     """
 
     play: str = ""
@@ -77,7 +77,7 @@ class RunReport:
     def final_failures(self) -> list[Failure]:
         """The last failure of each host that ended in one: what came before it was rescued.
 
-        A run that was killed has no counts. Then those hosts are meant that did nothing since; or all, if there are none.
+        A run that was killed has no counts. Then hosts are meant that did nothing since; or all, if there are none.
         """
         if self.stats is None:
             broken = self.failed or set(self.failures)
