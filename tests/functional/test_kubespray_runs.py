@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from msgspec.structs import replace
 
 from slipway.cluster.connectors import SshConnector
 from slipway.cluster.networks import ClusterNetworks
@@ -156,6 +157,24 @@ async def test_a_run_is_found_again_and_not_started_twice(root: Path, sshd: Sshd
         assert mark.read_text() == "x\n"
 
 
+async def test_a_run_whose_command_has_changed_since_is_stopped_before_the_next(
+    root: Path, sshd: Sshd, tmp_path: Path
+) -> None:
+    """As after a crash of Slipway, when a node has lost its power meanwhile: two playbooks at once break a cluster."""
+    async with a_place(root, sshd, tmp_path / "inventory") as place:
+        mark = tmp_path / "mark"
+        tasks = f"    - {{name: count, ansible.builtin.shell: 'echo begun >>{mark}; sleep 6; echo ended >>{mark}'}}\n"
+        args = place.playbook(tasks)
+        first = asyncio.create_task(place.run(args))
+        await until_there(mark, 60)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await place.run(replace(args, variables={"another": 1}))
+        assert mark.read_text() == "begun\nbegun\nended\n"
+        await place.run(replace(args, variables={"another": 1}))
+        assert mark.read_text() == "begun\nbegun\nended\n"
+
+
 async def test_a_cancel_by_a_person_stops_the_run(root: Path, sshd: Sshd, tmp_path: Path) -> None:
     async with a_place(root, sshd, tmp_path / "inventory") as place:
         mark, late = tmp_path / "mark", tmp_path / "late"
@@ -198,3 +217,21 @@ async def test_a_directory_of_somebody_else_is_left_alone(root: Path, sshd: Sshd
     await undo_prepare_server(place.deps, place.prepare_args, place.context)  # type: ignore[arg-type]
     await place.deps.connector.close()  # type: ignore[attr-defined]
     assert [file.name for file in directory.iterdir()] == ["hosts.ini"]
+
+
+async def test_a_node_is_reached_however_long_the_inventorys_path_is(root: Path, sshd: Sshd, tmp_path: Path) -> None:
+    """SSH keeps connections open at a socket, whose path the kernel limits to 107 bytes."""
+    directory = tmp_path / ("a-directory-with-a-long-name" * 3)
+    async with a_place(root, sshd, directory) as place:
+        args = place.playbook("    - {name: there, ansible.builtin.raw: 'true'}\n")
+        (directory / "known_hosts").write_text(f"[127.0.0.1]:{sshd.port} {sshd.host_key}\n")
+        key = directory / "key"
+        key.write_bytes(OWN_KEY.export_private_key())
+        key.chmod(0o600)
+        login = f"ansible_port: {sshd.port}, ansible_user: {ME}, ansible_ssh_private_key_file: {key}"
+        (directory / "hosts.yaml").write_text(
+            f"all:\n  hosts:\n    localhost: {{ansible_host: 127.0.0.1, ansible_connection: ssh, {login}}}\n"
+        )
+        await place.run(args)
+        assert list((Path.home() / ".slipway").glob("ssh-*"))
+    assert not list((Path.home() / ".slipway").glob("ssh-*"))

@@ -249,6 +249,10 @@ async def test_two_instances_do_not_share_a_directory(tmp_path: Path) -> None:
             f"/home/ansible/inventory on the Ansible server {ADDRESS} is the inventory of the VNF instance {first}"
             in detail
         )
+        below = ansible(transferring_inventory_path="/home/ansible/inventory/second")
+        third = await rig.rig.create()
+        _, detail = await rig.failed(INSTANTIATE, third, instantiate(ansible=below, vim_name="third"))
+        assert "it is within /home/ansible/inventory, which is another VNF's inventory" in detail
         assert server_of(rig).files == before
 
 

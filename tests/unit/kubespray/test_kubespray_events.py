@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from slipway.kubespray.events import RunReport, read_events
+from slipway.kubespray.events import LONGEST_MESSAGE, MOST_HOSTS, RunReport, read_events
 
 SLOTS = {"workernode-1-ab": "workerNode-1"}
 
@@ -88,3 +88,37 @@ def test_a_server_that_writes_nonsense_is_not_believed() -> None:
 def test_control_characters_of_a_message_do_not_reach_a_terminal() -> None:
     found = report(failed("a", "t", "\x1b[31mred\x1b[0m\x07"))
     assert found.explanation({}) == "a failed in task 't': red."
+
+
+def test_a_hosts_name_does_not_reach_a_terminal_as_it_is() -> None:
+    host = "\x1b]0;title\x07\n" + "h" * 10_000
+    found = report(failed(host, "t", "m"))
+    for said in (found.progress({}), str(found.explanation({}))):
+        assert "\x1b" not in said
+        assert "\n" not in said
+        assert len(said) < 400
+
+
+def test_whoever_watches_does_not_count_what_was_rescued() -> None:
+    found = report(failed("a", "try", "no"), failed("b", "try", "no"))
+    assert "failed=2" in found.progress({})
+    found.add({"event": "ok", "host": "a"})  # whom a failure stays with does nothing more
+    assert "failed=1" in found.progress({})
+
+
+def test_a_run_that_was_killed_does_not_tell_what_was_rescued() -> None:
+    rescued = (failed("a", "try", "no"), {"event": "ok", "host": "a"})
+    assert report(*rescued, failed("b", "then", "never")).explanation({}) == "b failed in task 'then': never."
+    # After the last task of a block with "always" it may be one that stayed: better told than not.
+    assert report(*rescued).explanation({}) == "a failed in task 'try': no."
+
+
+def test_a_server_that_reports_without_end_is_kept_within_bounds() -> None:
+    found = report(*(failed(f"h{number}", "t", "m" * 5000) for number in range(MOST_HOSTS + 10)))
+    assert len(found.failures) == MOST_HOSTS
+    assert max(len(one.message) for one in found.failures.values()) < 5000
+
+
+def test_a_secret_is_hidden_before_a_message_is_cut() -> None:
+    found = report(failed("a", "t", "x" * (LONGEST_MESSAGE - 7) + "open sesame"))
+    assert "open" not in str(found.explanation({}, secrets=["open sesame"]))

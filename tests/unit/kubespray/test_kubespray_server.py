@@ -80,3 +80,17 @@ def test_keys_that_a_killed_write_left_go_with_the_next_one(tmp_path: Path) -> N
     command = run_script("inventory_write", str(inventory), INSTANCE, folder=SCRIPTS)
     subprocess.run(command, input=packed.getvalue(), check=True, timeout=60)
     assert sorted(path.name for path in inventory.iterdir()) == [".slipway", "hosts.yaml"]
+
+
+def claim(directory: Path, instance: str) -> int:
+    command = run_script("inventory_claim", str(directory), instance, folder=SCRIPTS)
+    return subprocess.run(command, check=False, timeout=60, capture_output=True).returncode
+
+
+def test_a_directory_below_that_of_another_vnf_is_not_taken(tmp_path: Path) -> None:
+    """It would go when the other one is terminated."""
+    assert claim(tmp_path / "clusters", "first") == 0
+    assert claim(tmp_path / "clusters" / "more" / "second", "second") == 1
+    assert sorted(path.name for path in (tmp_path / "clusters").iterdir()) == [".slipway", "runs"]
+    assert claim(tmp_path / "clusters", "first") == 0
+    assert claim(tmp_path / "clusters-2", "second") == 0

@@ -4,6 +4,12 @@ umask 077
 inventory=$1 instance=$2
 if [ "$(cat "$inventory/.slipway" 2>/dev/null)" = "$instance" ]; then exit 0; fi
 if [ -e "$inventory" ] || [ -L "$inventory" ]; then echo "$inventory exists" >&2; exit 65; fi
+# Below another instance's directory it would go together with that one.
+parent=$(readlink -m "${inventory%/*}/")
+while [ "$parent" != / ]; do
+    [ ! -e "$parent/.slipway" ] || { echo "it is within $parent, which is another VNF's inventory" >&2; exit 1; }
+    parent=$(dirname "$parent")
+done
 mkdir -p "${inventory%/*}"
 new=$(mktemp -d "${inventory%/*}/.slipway.XXXXXXXXXX")
 trap 'rm -rf "$new"' EXIT

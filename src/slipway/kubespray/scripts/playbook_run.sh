@@ -7,7 +7,9 @@ PATH=$root/.venv/bin:$root/venv/bin:$PATH
 # kubespray's own configuration trusts every host key and caches facts in /tmp: variables go before it.
 export PATH ANSIBLE_NOCOLOR=1 ANSIBLE_FORCE_COLOR=0 ANSIBLE_HOST_KEY_CHECKING=True
 export ANSIBLE_SSH_ARGS="-o ControlMaster=auto -o ControlPersist=60s -o ConnectionAttempts=5 -o ConnectTimeout=30 -o ServerAliveInterval=15 -o UserKnownHostsFile=$inventory/known_hosts -o GlobalKnownHostsFile=/dev/null -o StrictHostKeyChecking=yes"
-export ANSIBLE_SSH_CONTROL_PATH_DIR="$inventory/runs/cp" ANSIBLE_CACHE_PLUGIN_CONNECTION="$inventory/facts"
+# Sockets have short paths, and no two clusters share one: their nodes may have the same addresses.
+export ANSIBLE_SSH_CONTROL_PATH_DIR="$HOME/.slipway/ssh-$(printf %s "$inventory" | sha256sum | cut -c 1-12)"
+export ANSIBLE_CACHE_PLUGIN_CONNECTION="$inventory/facts"
 export ANSIBLE_LOG_PATH="$inventory/runs/$run.log" SLIPWAY_EVENTS="$inventory/runs/$run.events"
 export ANSIBLE_CALLBACK_PLUGINS="$inventory/callback" ANSIBLE_CALLBACKS_ENABLED=slipway_events
 mkdir -p "$inventory/runs" "$inventory/facts"

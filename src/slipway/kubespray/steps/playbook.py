@@ -1,6 +1,7 @@
 """A playbook of kubespray's runs apart from Slipway, once: followed while it runs, found again after a crash.
 
-A run is a named job on the Ansible server. Its name comes from the operation and the step, and is tied to its command.
+A run is a named job on the Ansible server. Its name comes from the operation, the step and the command: one that still
+runs with another command, since a node has lost its power or Slipway was upgraded, is stopped before the next begins.
 What it reports is read from the file that our callback writes there; so a failure is told in Ansible's own words.
 """
 
@@ -24,14 +25,14 @@ from slipway.cluster.steps.setup import registries_of
 from slipway.kube import paths
 from slipway.kube.drain import DrainPolicy, drain
 from slipway.kubespray.arguments import AnsibleServer, RemoveNodes, RunPlaybook
-from slipway.kubespray.events import RunReport, read_events
+from slipway.kubespray.events import RunReport, hidden, read_events
 from slipway.kubespray.group_vars import basic
 from slipway.kubespray.steps.inventory import CHANGED
 from slipway.kubespray.steps.server import SCRIPTS, ansible_host, log, run, runs_prefix
 from slipway.model.action import StepContext
 from slipway.model.errors import StepError
 from slipway.model.machine import Outcome
-from slipway.remote.quoting import run_script
+from slipway.remote.quoting import run_script, script
 
 FOLLOW_SECONDS = 3.0
 KILL_SECONDS = 30.0
@@ -69,10 +70,13 @@ async def run_to_end(
     """StepError tells host, task and message; which of it a retry mends, Ansible knows as little as we do."""
     ansible, nodes, seconds = args.ansible, args.nodes, args.seconds
     host = await ansible_host(deps, ansible, ctx)
-    name = run_name(ansible, ctx, args.run, playbook, *options)
+    name = run_name(ansible, ctx, args.run, script("playbook_run", SCRIPTS), playbook, *options)
     command = run_script("playbook_run", ansible.root, ansible.inventory, name, playbook, *options, folder=SCRIPTS)
     slots = {node.name: node.slot for node in nodes}
     report, events = RunReport(), f"{ansible.inventory}/runs/{name}.events"
+    for other in (await run(host, "runs_list", run_name(ansible, ctx, args.run), "running")).text.splitlines():
+        if other != name:
+            await host.remove_job(other, kill=True)
     following = asyncio.create_task(_follow(host, events, report, slots, ctx))
     try:
         await host.run_job(name, command, limit=seconds, description=playbook)
@@ -150,15 +154,13 @@ def _failed(
     report: RunReport,
     slots: Mapping[str, str],
     error: StepError,
-    secrets: Iterable[str],
+    secrets: Sequence[str],
     *,
     expired: bool,
 ) -> StepError:
-    told = report.explanation(slots) or error.detail
+    told = report.explanation(slots, secrets) or hidden(error.detail, secrets)
     if expired:
-        told = f"{error.detail} It was at {report.progress(slots)}."
-    for secret in secrets:
-        told = told.replace(secret, "***")
+        told = hidden(f"{error.detail} It was at {report.progress(slots)}.", secrets)
     return StepError(
         f"{playbook} failed. {told}",
         cure="mend what Ansible names and retry: kubespray does again only what is missing. All that it printed is in "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+from pathlib import PurePosixPath
 
 from slipway.remote.output import Result
 from slipway.simulator.cluster.host import SimulatedHost
@@ -27,6 +28,9 @@ def facts(host: SimulatedHost, root: str, inventory: str) -> Result:
 def claim(host: SimulatedHost, inventory: str, instance: str) -> Result:
     if _there(host, inventory) and owner(host, inventory) != instance:
         return Result(TAKEN, b"", f"{inventory} exists\n".encode())
+    for parent in PurePosixPath(inventory).parents:
+        if owner(host, str(parent)):
+            return Result(1, b"", f"it is within {parent}, which is another VNF's inventory\n".encode())
     host.write(f"{inventory}/{MARK}", f"{instance}\n")
     return DONE
 
@@ -53,6 +57,11 @@ def remove(host: SimulatedHost, inventory: str, instance: str) -> Result:
 def follow(host: SimulatedHost, path: str, known: str) -> Result:
     file = host.files.get(path)
     return Result(0, file.content[int(known) :] if file else b"", b"")
+
+
+def runs(host: SimulatedHost, prefix: str, which: str = "all") -> list[str]:
+    """Here a run has ended as soon as it is there."""
+    return [name for name in host.jobs if name.startswith(prefix)] if which == "all" else []
 
 
 def owner(host: SimulatedHost, inventory: str) -> str | None:

@@ -185,7 +185,7 @@ SCRIPTS: dict[str, Callable[[Run], Result]] = {
     "inventory_claim": lambda run: ansible_server.claim(run.host, *run.arguments),
     "inventory_write": lambda run: ansible_server.write(run.host, run.arguments[0], run.arguments[1], run.stdin),
     "inventory_remove": lambda run: ansible_server.remove(run.host, *run.arguments),
-    "runs_list": lambda run: _printed([name for name in run.host.jobs if name.startswith(run.arguments[0])]),
+    "runs_list": lambda run: _printed(ansible_server.runs(run.host, *run.arguments)),
     "events_follow": lambda run: ansible_server.follow(run.host, *run.arguments),
     "playbook_run": lambda run: kubespray.play(run.db, run.host, *run.arguments),
     "install_haproxy": lambda run: haproxy.install(run.host),
