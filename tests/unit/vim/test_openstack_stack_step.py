@@ -230,6 +230,23 @@ async def test_a_stack_is_not_deleted_before_there_is_a_body_to_make_it_again_wi
     assert cloud.status == "UPDATE_COMPLETE"
 
 
+async def test_a_stack_that_heat_would_not_make_again_is_not_deleted() -> None:
+    cloud = OneStack("UPDATE_COMPLETE")
+    cloud.refused = {"/stacks/preview"}
+    with pytest.raises(VimError, match="preview: refused"):
+        await run(cloud, replace(REPLACE, recreated="1", stopped=("work-0",), grace_seconds=5))
+    assert [call for call in cloud.calls if not call.startswith("GET")] == ["POST /stacks/preview"]
+
+
+@pytest.mark.parametrize("fault", [VimFault.AUTH, VimFault.TEMPORARY, VimFault.QUOTA])
+async def test_what_says_nothing_of_the_stack_itself_does_not_keep_it_from_being_made_again(fault: VimFault) -> None:
+    """No previews by policy or by a fault of Heat's; and one stack more than the project may have is one too many."""
+    cloud = OneStack("UPDATE_COMPLETE", becomes="CREATE_COMPLETE")
+    cloud.refused, cloud.fault = {"/stacks/preview"}, fault
+    assert [one.id for one in (await run(cloud, replace(REPLACE, recreated="1"))).machines] == ["vnfc-9"]
+    assert cloud.status == "CREATE_COMPLETE"
+
+
 async def test_the_error_of_a_deletion_has_no_secret_of_the_vnf() -> None:
     class Stuck(OneStack):
         async def call(self, service: str, method: str, path: str, *, json: Any = None, secrets: Any = ()) -> None:
