@@ -98,6 +98,27 @@ class OneStack:
         }  # fmt: skip
 
 
+class ManyServers(OneStack):
+    """As many servers as its last template has; `tagged`, as generated templates have it."""
+
+    def __init__(self, status: str | None, servers: int, *, tagged: bool = True) -> None:
+        super().__init__(status, becomes="CREATE_COMPLETE" if status is None else "UPDATE_COMPLETE")
+        self.names, self.tagged = [f"work-{number}" for number in range(servers)], tagged
+        self.heard = self._told
+
+    def _told(self, body: dict[str, Any]) -> None:
+        self.names = list(body["template"]["resources"])
+
+    def _said(self, path: str) -> dict[str, Any]:
+        if path.endswith("/resources"):
+            server = self._server()
+            return {"resources": [{**server, "resource_name": one, "physical_resource_id": one} for one in self.names]}
+        tags = ["vnf-i"] if self.tagged else []
+        if path.startswith("/servers"):
+            return {"servers": [{"id": one, "status": "ACTIVE", "tags": tags} for one in self.names]}
+        return super()._said(path)
+
+
 LARGER = StackSpec(template={"resources": {"work-0": {"type": SERVER, "properties": {"flavor": "large"}}}})
 RENEWED = StackMember(id="vnfc-9", name="work-0", vdu="work", top="work-0")
 REPLACE = ChangeStack(
@@ -170,6 +191,52 @@ async def test_a_server_that_may_not_be_tagged_is_there_all_the_same() -> None:
     assert "PUT /servers/work-0/tags/vnf-i" in cloud.calls
 
 
+def of(servers: int) -> StackSpec:
+    return StackSpec(template={"resources": {f"work-{number}": {"type": SERVER} for number in range(servers)}})
+
+
+async def calls_of_a_life(servers: int) -> list[list[str]]:
+    """Of an instantiation, a scale-out by a half, and a termination."""
+    more = servers + (servers + 1) // 2
+    there = tuple(member(number, f"work-{number}") for number in range(servers))
+    changes = (
+        ChangeStack(after=of(servers), members=tuple(member(number) for number in range(servers))),
+        ChangeStack(
+            before=of(servers),
+            after=of(more),
+            members=(*there, *(member(number) for number in range(servers, more))),
+            former=there,
+        ),
+        ChangeStack(known=tuple(one.id for one in there)),
+    )
+    cloud, counted = ManyServers(None, 0), list[list[str]]()
+    for change in changes:
+        cloud.calls = []
+        await run(cloud, change)
+        counted.append(sorted(cloud.calls))
+    return counted
+
+
+async def test_an_operation_costs_the_same_calls_however_many_members_there_are() -> None:
+    few, many = await calls_of_a_life(2), await calls_of_a_life(90)
+    assert few == many
+    assert [len(calls) for calls in many] == [
+        5,
+        7,
+        3,
+    ]  # with ports one more for each look, and one for each further look while Heat works
+
+
+async def test_servers_of_a_packages_template_are_tagged_by_one_call_each_and_once() -> None:
+    cloud = ManyServers(None, 0, tagged=False)
+    change = ChangeStack(after=of(3), members=tuple(member(number) for number in range(3)))
+    await run(cloud, change)
+    assert len([call for call in cloud.calls if call.startswith("PUT /servers/")]) == 3
+    cloud.tagged, cloud.calls = True, []
+    await run(cloud, change)
+    assert [call for call in cloud.calls if not call.startswith("GET ")] == []
+
+
 async def test_secrets_that_heat_is_told_are_kept_out_of_what_it_says() -> None:
     cloud = OneStack("UPDATE_COMPLETE")
     secret = StackSpec(template=ONE.template, parameters={"nfv": {"password": {"$secret": "7"}}})
@@ -228,6 +295,23 @@ async def test_a_stack_is_not_deleted_before_there_is_a_body_to_make_it_again_wi
     with pytest.raises(StepError, match="No file BaseHOT"):
         await run(cloud, replace(REPLACE, after=missing, recreated="1"))
     assert cloud.status == "UPDATE_COMPLETE"
+
+
+async def test_a_stack_that_heat_would_not_make_again_is_not_deleted() -> None:
+    cloud = OneStack("UPDATE_COMPLETE")
+    cloud.refused = {"/stacks/preview"}
+    with pytest.raises(VimError, match="preview: refused"):
+        await run(cloud, replace(REPLACE, recreated="1", stopped=("work-0",), grace_seconds=5))
+    assert [call for call in cloud.calls if not call.startswith("GET")] == ["POST /stacks/preview"]
+
+
+@pytest.mark.parametrize("fault", [VimFault.AUTH, VimFault.TEMPORARY, VimFault.QUOTA])
+async def test_what_says_nothing_of_the_stack_itself_does_not_keep_it_from_being_made_again(fault: VimFault) -> None:
+    """No previews by policy or by a fault of Heat's; and one stack more than the project may have is one too many."""
+    cloud = OneStack("UPDATE_COMPLETE", becomes="CREATE_COMPLETE")
+    cloud.refused, cloud.fault = {"/stacks/preview"}, fault
+    assert [one.id for one in (await run(cloud, replace(REPLACE, recreated="1"))).machines] == ["vnfc-9"]
+    assert cloud.status == "CREATE_COMPLETE"
 
 
 async def test_the_error_of_a_deletion_has_no_secret_of_the_vnf() -> None:

@@ -45,7 +45,14 @@ from slipway.vim.openstack.stack_state import (
     servers_of,
     unattached_ports,
 )
-from slipway.vim.openstack.stack_update import StackUpdate, begin_update, replacement_servers, shut_down
+from slipway.vim.openstack.stack_update import (
+    NO_PREVIEW,
+    StackUpdate,
+    begin_update,
+    refused_before,
+    replacement_servers,
+    shut_down,
+)
 from slipway.vim.openstack.user_data_stack import (
     READ_STACK,
     ReadStack,
@@ -58,6 +65,7 @@ from slipway.vim.openstack.user_data_stack import (
 from slipway.waiting import Backoff
 
 READ_TIMEOUT = 300.0  # seconds
+NO_PREVIEW_OF_ANOTHER = (*NO_PREVIEW, VimFault.QUOTA)  # while the stack is there, another may be one too many
 
 
 class StackActions:
@@ -105,10 +113,11 @@ class StackActions:
         if stack and stack.status == "DELETE_FAILED" and not update.may_create:
             raise _delete_failed(stack)
         if stack is None or stack.id == args.recreated or stack.status == "DELETE_FAILED":
-            body = for_new_stack(name, await update.body())  # before what stands is deleted
+            body = msgspec.to_builtins(for_new_stack(name, await update.body()))  # before what stands is deleted
             if stack:
+                await refused_before(heat.preview_create(cloud, name, body, digest, secrets), NO_PREVIEW_OF_ANOTHER)
                 await _delete(cloud, stack, args, secrets)
-            await heat.create(cloud, name, msgspec.to_builtins(body), digest, secrets)
+            await heat.create(cloud, name, body, digest, secrets)
         elif (complete := await begin_update(cloud, stack, update, digest, secrets)) is not None:
             return await _outcome(cloud, complete, args)
         return await _outcome(cloud, await _completed(cloud, name, args, secrets), args)

@@ -75,8 +75,19 @@ async def find_stack(cloud: Cloud, name: str) -> Stack | None:
 
 
 async def create(cloud: Cloud, name: str, body: Mapping[str, Any], digest: str, secrets: Sequence[str]) -> None:
+    await _create(cloud, "/stacks", name, body, digest, secrets)
+
+
+async def preview_create(cloud: Cloud, name: str, body: Mapping[str, Any], digest: str, secrets: Sequence[str]) -> None:
+    """Nothing is made. VimError for what Heat would refuse at once; that there is a stack of the name is none of it."""
+    await _create(cloud, "/stacks/preview", f"{name}-again", body, digest, secrets)
+
+
+async def _create(
+    cloud: Cloud, path: str, name: str, body: Mapping[str, Any], digest: str, secrets: Sequence[str]
+) -> None:
     created = {"stack_name": name, "disable_rollback": True, **_with_digest(body, digest)}
-    await cloud.call(HEAT, "POST", "/stacks", json=created, secrets=secrets)
+    await cloud.call(HEAT, "POST", path, json=created, secrets=secrets)
 
 
 async def update(cloud: Cloud, stack: Stack, body: Mapping[str, Any], digest: str, secrets: Sequence[str]) -> None:

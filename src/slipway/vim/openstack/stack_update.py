@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
@@ -58,7 +57,7 @@ async def begin_update(
     body = msgspec.to_builtins(await update.body())
     touch_groups(body["template"], [one.name for one in state.resources if one.status == "UPDATE_FAILED"])
     if marks or args.stopped:
-        await _preview(cloud, stack, body, digest, secrets)
+        await refused_before(heat.preview_update(cloud, stack, body, digest, secrets))
     await shut_down(cloud, args.stopped, args.grace_seconds)
     try:
         await for_each(marks, lambda one: heat.mark_unhealthy(cloud, one, args.reason or REASON))
@@ -96,11 +95,12 @@ async def shut_down(cloud: Cloud, servers: Iterable[str], grace_seconds: int) ->
             return
 
 
-async def _preview(cloud: Cloud, stack: Stack, body: dict[str, Any], digest: str, secrets: Sequence[str]) -> None:
+async def refused_before(preview: Awaitable[None], unless: Collection[VimFault] = NO_PREVIEW) -> None:
+    """VimError for what Heat refuses, as a preview shows it."""
     try:
-        await heat.preview_update(cloud, stack, body, digest, secrets)
+        await preview
     except VimError as refusal:
-        if refusal.fault not in NO_PREVIEW:
+        if refusal.fault not in unless:
             raise
 
 
