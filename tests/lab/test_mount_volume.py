@@ -117,3 +117,20 @@ def test_a_place_that_is_taken_is_left(tmp_path: Path, devices: tuple[str, str])
     """)  # fmt: skip
     assert (done.returncode, done.stdout.split()) == (0, ["73", "73"]), done.stderr
     assert "what is in it would be hidden" in done.stderr
+
+
+def test_a_disk_that_can_not_be_read_is_not_an_empty_one(tmp_path: Path, devices: tuple[str, str]) -> None:
+    """blkid says of it what it says of an empty one."""
+    done = run(tmp_path, devices, """
+        truncate --size=1M "$1/../one"
+        mkdir "$1/bin"
+        printf '#!/bin/sh\necho "$*" >>%s\n' "$1/formatted" >"$1/bin/mkfs.ext4"
+        printf '#!/bin/sh\nexit 2\n' >"$1/bin/blkid"
+        printf '#!/bin/sh\ncase "$*" in *getsize64*) echo 67108864 ;; esac\n' >"$1/bin/blockdev"
+        chmod +x "$1"/bin/*
+        PATH=$1/bin:$PATH
+        losetup --set-capacity "$device"
+        mount_volume "$id" "$volume" || echo "$?"
+        [ ! -e "$1/formatted" ] || echo formatted
+    """)  # fmt: skip
+    assert (done.returncode, done.stdout.split()) == (0, ["65"]), done.stderr
