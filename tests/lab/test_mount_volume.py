@@ -134,3 +134,13 @@ def test_a_disk_that_can_not_be_read_is_not_an_empty_one(tmp_path: Path, devices
         [ ! -e "$1/formatted" ] || echo formatted
     """)  # fmt: skip
     assert (done.returncode, done.stdout.split()) == (0, ["65"]), done.stderr
+
+
+def test_a_last_line_of_fstab_without_its_end_stays_a_line(tmp_path: Path, devices: tuple[str, str]) -> None:
+    done = run(tmp_path, devices, """
+        printf '/dev/vda1 / ext4 defaults 0 1' >/etc/fstab
+        uuid=$(mount_volume "$id" "$volume")
+        grep -cx "/dev/vda1 / ext4 defaults 0 1" /etc/fstab
+        grep -cx "UUID=$uuid $volume ext4 defaults,nofail 0 2" /etc/fstab
+    """)  # fmt: skip
+    assert (done.returncode, done.stdout.split()) == (0, ["1", "1"]), done.stderr

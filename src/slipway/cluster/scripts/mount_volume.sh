@@ -68,6 +68,7 @@ case $there in
 "UUID=$uuid") ;;
 "")
     cp /etc/fstab /etc/fstab.slipway
+    sed -i '$a\' /etc/fstab.slipway   # the last line may lack its end
     echo "UUID=$uuid $path ext4 defaults,nofail 0 2" >>/etc/fstab.slipway
     mv /etc/fstab.slipway /etc/fstab
     [ ! -d /run/systemd/system ] || systemctl daemon-reload
