@@ -301,6 +301,8 @@ async def test_a_push_that_fails_leaves_neither_archive_nor_login(tmp_path: Path
         ({"port_no": 70000}, "port_no"),
         ({"users": [{"username": "a:b", "password": "x"}]}, "users[0].username"),
         ({"users": [{"username": "a\nb:c", "password": "x"}]}, "users[0].username"),
+        ({"users": [{"username": "#admin", "password": "x"}]}, "users[0].username"),
+        ({"users": [{"username": " admin", "password": "x"}]}, "users[0].username"),
         ({"tls": {"names": ["a\nb"]}}, "tls.names"),
         ({"tls": {"certificate_path": "Files/images/tools.tar"}}, "tls.private_key"),
         ({"image": "docker.io/library/registry:2 --privileged", "source": "image"}, "image"),

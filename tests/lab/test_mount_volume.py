@@ -117,3 +117,30 @@ def test_a_place_that_is_taken_is_left(tmp_path: Path, devices: tuple[str, str])
     """)  # fmt: skip
     assert (done.returncode, done.stdout.split()) == (0, ["73", "73"]), done.stderr
     assert "what is in it would be hidden" in done.stderr
+
+
+def test_a_disk_that_can_not_be_read_is_not_an_empty_one(tmp_path: Path, devices: tuple[str, str]) -> None:
+    """blkid says of it what it says of an empty one."""
+    done = run(tmp_path, devices, """
+        truncate --size=1M "$1/../one"
+        mkdir "$1/bin"
+        printf '#!/bin/sh\necho "$*" >>%s\n' "$1/formatted" >"$1/bin/mkfs.ext4"
+        printf '#!/bin/sh\nexit 2\n' >"$1/bin/blkid"
+        printf '#!/bin/sh\ncase "$*" in *getsize64*) echo 67108864 ;; esac\n' >"$1/bin/blockdev"
+        chmod +x "$1"/bin/*
+        PATH=$1/bin:$PATH
+        losetup --set-capacity "$device"
+        mount_volume "$id" "$volume" || echo "$?"
+        [ ! -e "$1/formatted" ] || echo formatted
+    """)  # fmt: skip
+    assert (done.returncode, done.stdout.split()) == (0, ["65"]), done.stderr
+
+
+def test_a_last_line_of_fstab_without_its_end_stays_a_line(tmp_path: Path, devices: tuple[str, str]) -> None:
+    done = run(tmp_path, devices, """
+        printf '/dev/vda1 / ext4 defaults 0 1' >/etc/fstab
+        uuid=$(mount_volume "$id" "$volume")
+        grep -cx "/dev/vda1 / ext4 defaults 0 1" /etc/fstab
+        grep -cx "UUID=$uuid $volume ext4 defaults,nofail 0 2" /etc/fstab
+    """)  # fmt: skip
+    assert (done.returncode, done.stdout.split()) == (0, ["1", "1"]), done.stderr

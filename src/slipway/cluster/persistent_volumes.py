@@ -17,6 +17,10 @@ from slipway.vim.kubernetes.manifests import Manifest, parsed
 
 MOST = 64
 KIND = ("v1", "PersistentVolume")
+OF_ANY_SOURCE = frozenset(  # what a volume may say of itself whatever it is kept on; all else is another source
+    ["accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy",
+     "storageClassName", "volumeAttributesClassName", "volumeMode"]
+)  # fmt: skip
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -77,8 +81,13 @@ def _check(manifest: Manifest, server: StorageServerParameters) -> None:
         raise manifest.error("a persistent volume is in no namespace.", "leave metadata.namespace out.")
     spec = manifest.content.get("spec")
     nfs = spec.get("nfs") if isinstance(spec, dict) else None
-    if not isinstance(nfs, dict):
+    if not isinstance(spec, dict) or not isinstance(nfs, dict):
         raise manifest.error("it is not NFS: spec.nfs is missing.", "give spec.nfs.path; the server is put in.")
+    if others := [f"spec.{name}" for name in sorted(map(str, {*spec} - OF_ANY_SOURCE - {"nfs"}))]:
+        raise manifest.error(f"a volume of NFS has no {', '.join(others)[:200]}.", "leave it out.")
+    claim = spec.get("claimRef")
+    if isinstance(claim, dict) and "uid" in claim:
+        raise manifest.error("spec.claimRef.uid is that of a claim in another cluster.", "give name and namespace.")
     path = nfs.get("path")
     exports = [export.export_dir for export in server.nfs_server_setup_params]
     if not isinstance(path, str) or _CONTROL.search(path) or ".." in path.split("/") or not any(

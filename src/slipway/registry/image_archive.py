@@ -21,6 +21,7 @@ MANIFESTS = (MANIFEST, "application/vnd.oci.image.manifest.v1+json")
 INDEXES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
 MOST_IMAGES, MOST_BLOBS, DEEPEST = 200, 2000, 3
 LARGEST_DOCUMENT = 4 << 20  # bytes of a manifest or configuration
+MOST_DOCUMENTS, MOST_BYTES = 2000, 64 << 20  # of a whole archive, for all of them are kept until it is pushed
 _MEMBER = re.compile(r"(?!-)[A-Za-z0-9._+-]+(?:/[A-Za-z0-9._+-]+)*")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _PART = r"[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*"
@@ -73,6 +74,7 @@ def is_member(name: str) -> bool:
 
 async def images_in(listing: Mapping[str, int], read: Read, file_name: str) -> list[ArchivedImage]:
     """`file_name`: what an image is called whose archive says a tag at most."""
+    read = _within_bounds(read)
     try:
         if "manifest.json" in listing:
             found = await _of_docker(listing, read)
@@ -84,7 +86,23 @@ async def images_in(listing: Mapping[str, int], read: Read, file_name: str) -> l
         raise BrokenArchive(f"its documents are not as they should be ({type(error).__name__}: {error})") from None
     if not found:
         raise BrokenArchive("there is no image in it that has a name")
-    return found
+    return _bounded(found, MOST_IMAGES, "names")
+
+
+def _within_bounds(read: Read) -> Read:
+    """An index may name the same manifests again and again, at each of its levels: what is read twice counts twice."""
+    documents = size = 0
+
+    async def bounded(member: str) -> bytes:
+        nonlocal documents, size
+        content = await read(member)
+        documents, size = documents + 1, size + len(content)
+        if documents > MOST_DOCUMENTS or size > MOST_BYTES:
+            most = f"{MOST_DOCUMENTS}, or {MOST_BYTES >> 20} MiB,"
+            raise BrokenArchive(f"it has more than {most} of manifests and configurations")
+        return content
+
+    return bounded
 
 
 async def _of_docker(listing: Mapping[str, int], read: Read) -> list[ArchivedImage]:

@@ -42,6 +42,13 @@ def names(value: Any) -> tuple[str, ...]:
     return tuple(host_name(one) for one in value)
 
 
+def served_user(value: Any) -> str:
+    """Whom a line of htpasswd can name."""
+    if registry_user(value).startswith("#") or value != value.strip():
+        raise Refusal("it begins with # or a blank, or ends with one, which htpasswd loses", "give another name")
+    return str(value)
+
+
 class TlsParameters(Parameters, frozen=True, kw_only=True):
     """A certificate with its key, or none: then one is made, for the machine's address and these names."""
 
@@ -59,7 +66,7 @@ class TlsParameters(Parameters, frozen=True, kw_only=True):
 
 
 class RegistryUser(Parameters, frozen=True, kw_only=True):
-    username: Annotated[str, registry_user]
+    username: Annotated[str, served_user]
     password: Annotated[Secret, secret]
 
 

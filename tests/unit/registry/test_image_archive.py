@@ -105,6 +105,34 @@ async def test_another_content_than_the_digest_says_is_no_image() -> None:
         await images(files)
 
 
+async def test_a_small_archive_can_not_ask_for_documents_without_end() -> None:
+    """Indexes of indexes that name the same one 200 times each: millions of reads over SSH, all kept in memory."""
+    files = oci()
+    entry = json.loads(files["index.json"])["manifests"][0]
+    for _ in range(2):
+        index = json.dumps({"manifests": [{"mediaType": INDEX, "digest": entry["digest"]}] * 200}).encode()
+        files[f"blobs/sha256/{hashlib.sha256(index).hexdigest()}"] = index
+        entry |= {"digest": digest_of(index)}
+    with pytest.raises(BrokenArchive, match="manifests and configurations"):
+        await images(files | {"index.json": json.dumps({"manifests": [entry]}).encode()})
+
+
+async def test_large_documents_are_not_all_kept_in_memory() -> None:
+    files = docker()
+    (entry,) = json.loads(files["manifest.json"])
+    config = files["c.json"] + b" " * (4 << 20)
+    with pytest.raises(BrokenArchive, match="64 MiB"):
+        await images(files | {"manifest.json": json.dumps([entry] * 100).encode(), "c.json": config})
+
+
+async def test_names_of_images_are_bounded_as_images_are() -> None:
+    files = docker(RepoTags=[f"web:{number}" for number in range(150)])
+    (entry,) = json.loads(files["manifest.json"])
+    assert len(await images(files)) == 150
+    with pytest.raises(BrokenArchive, match="more than 200 names"):
+        await images(files | {"manifest.json": json.dumps([entry] * 2).encode()})
+
+
 @given(st.text())
 def test_a_name_that_goes_into_a_command_is_a_plain_one(name: str) -> None:
     if is_member(name):

@@ -29,11 +29,12 @@ done
 device=$devices
 [ -b "$device" ] || fail 66 "$device is no block device"
 
+# A disk that can't be read is not blank: cmp fails over it, as over any byte that is not zero.
 is_blank() {
-    size=$(blockdev --getsize64 "$device")
-    last=$((size / 1048576 - 1))
-    [ "$last" -ge 16 ] || last=16
-    { dd if="$device" bs=1M count=16; dd if="$device" bs=1M skip="$last"; } 2>/dev/null | tr -d '\000' | head -c 1 | wc -c | grep -q '^0$'
+    size=$(blockdev --getsize64 "$device") first=16777216 last=0
+    [ "$size" -ge "$first" ] || first=$size
+    [ "$size" -lt 1048576 ] || last=$((size - 1048576))
+    cmp -s -n "$first" "$device" /dev/zero && cmp -s -i "$last:0" -n $((size - last)) "$device" /dev/zero
 }
 on_it() { blkid -p -s "$1" -o value "$device" || true; }
 # Whoever died while making the file system left a mark, which is for this volume and for no other.
@@ -67,6 +68,7 @@ case $there in
 "UUID=$uuid") ;;
 "")
     cp /etc/fstab /etc/fstab.slipway
+    sed -i '$a\' /etc/fstab.slipway   # the last line may lack its end
     echo "UUID=$uuid $path ext4 defaults,nofail 0 2" >>/etc/fstab.slipway
     mv /etc/fstab.slipway /etc/fstab
     [ ! -d /run/systemd/system ] || systemctl daemon-reload
