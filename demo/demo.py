@@ -26,8 +26,7 @@ from slipway.vim.sandbox.image.kubernetes.program_cache import ProgramCache
 from slipway.vim.sandbox.image.kubernetes.versions import DEFAULT, RELEASES
 from slipway.vim.sandbox.paths import default_cache
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent
+ROOT = Path(__file__).parents[1]
 SLIPWAY = str(Path(sys.executable).with_name("slipway"))
 PATIENCE = 120.0
 
@@ -96,6 +95,7 @@ def write_logins() -> None:
     """For the VIM and for the cluster's parameters. The password is for the machines of this demo alone."""
     login = {"username": "slipway", "password": secrets.token_urlsafe(16)}
     cluster = {
+        "vim_name": "mycluster",  # what runs on the cluster names it so
         "master_node": {"ssh_cp_name": "masterNode_CP1", **login},
         "worker_node": {"ssh_cp_name": "workerNode_CP1", **login},
         "image_repository": "registry.slipway.test",
@@ -135,6 +135,8 @@ def story(server: Server, *, simulated: bool) -> None:
     run("slipway vnf scale mycluster --aspect workers --in --steps 1", live=True)
     if not simulated:
         call_the_web()
+        run("slipway vnf terminate myweb", live=True)
+        run("slipway vnf delete myweb")
     run("slipway vnf terminate mycluster --forceful", live=True)
     run("slipway vnf delete mycluster")
     run("slipway vim list")
@@ -145,7 +147,10 @@ def use() -> None:
     print("\n$ export KUBECONFIG=mycluster.kubeconfig")
     os.environ["KUBECONFIG"] = "mycluster.kubeconfig"
     run("kubectl get nodes")
-    run("kubectl apply -f web.yaml")
+    run("slipway package build samples/web-sandbox -o web.csar")
+    run("slipway package upload web.csar --name web")
+    run("slipway vnf create myweb --package web")
+    run("slipway vnf instantiate myweb --flavour simple --vim mycluster", live=True)
     call_the_web()
 
 
@@ -197,7 +202,6 @@ def main() -> None:
     began = time.monotonic()
     place = Path(tempfile.mkdtemp(prefix="slipway-demo-"))
     (place / "samples").symlink_to(ROOT / "samples")
-    (place / "web.yaml").symlink_to(HERE / "web.yaml")
     server = Server(place)
     os.chdir(place)
     try:
