@@ -38,6 +38,8 @@ FOLLOW_SECONDS = 3.0
 KILL_SECONDS = 30.0
 UNJOIN_SECONDS = 60
 SHORTEST_SECRET = 4
+PIECE = 128 * 1024  # bytes of events that are read at once: less than is kept of what a command prints
+LONGEST_LINE = 1024 * 1024  # bytes of an event
 
 
 async def run_playbook(deps: Dependencies, args: RunPlaybook, ctx: StepContext) -> Outcome:
@@ -82,9 +84,9 @@ async def run_to_end(
         await host.run_job(name, command, limit=seconds, description=playbook)
     except StepError as error:
         expired = f"timed out after {seconds}" in error.detail
-        if error.temporary and not expired:
-            raise  # it may still run, and is found again
         secrets = await _secrets(nodes, args.setup, ctx)
+        if error.temporary and not expired:  # it may still run, and is found again
+            raise StepError(hidden(error.detail, secrets), temporary=True, data=error.data) from None
         said = await _report(host, events, error) if not expired else report
         raise _failed(ansible, playbook, name, said, slots, error, secrets, expired=expired) from None
     except asyncio.CancelledError:
@@ -125,17 +127,29 @@ async def dead_nodes(deps: Dependencies, nodes: Sequence[Node], ctx: StepContext
 
 async def _follow(host: RemoteHost, events: str, report: RunReport, slots: Mapping[str, str], ctx: StepContext) -> None:
     """Until it is cancelled. What can't be read now is read the next time."""
-    known, rest = 0, ""
+    followed = Followed(report)
     while True:
         await asyncio.sleep(FOLLOW_SECONDS)
         with contextlib.suppress(StepError):
-            new = (await run(host, "events_follow", events, str(known), check=False)).stdout
-            known += len(new)
-            *lines, rest = (rest + new.decode(errors="replace")).split("\n")
-            for event in read_events(lines):
-                report.add(event)
-            if lines:
+            printed = await run(host, "events_follow", events, str(followed.known), str(PIECE), check=False)
+            if followed.read(printed.stdout):
                 ctx.progress(report.progress(slots))
+
+
+class Followed:
+    """Events as they come, in pieces: all that a run wrote before Slipway was started again is more than one."""
+
+    def __init__(self, report: RunReport) -> None:
+        self.report, self.known, self.rest = report, 0, b""
+
+    def read(self, piece: bytes) -> bool:
+        """Whether there was anything new. A line without an end is not waited for."""
+        self.known += len(piece)
+        *lines, rest = (self.rest + piece).split(b"\n")
+        self.rest = rest[-LONGEST_LINE:]
+        for event in read_events(line.decode(errors="replace") for line in lines):
+            self.report.add(event)
+        return bool(lines)
 
 
 async def _report(host: RemoteHost, events: str, error: StepError) -> RunReport:
@@ -178,6 +192,7 @@ async def _secrets(nodes: Sequence[Node], setup: Mapping[str, Any], ctx: StepCon
     for url in proxies:
         password = url.partition("://")[2].rpartition("@")[0].partition(":")[2]
         known += [password, unquote(password)]
+    known += [json.dumps(one)[1:-1] for one in known if one]  # as Ansible's log has it
     return sorted({one for one in known if one and len(one) >= SHORTEST_SECRET}, key=len, reverse=True)
 
 

@@ -54,9 +54,9 @@ def remove(host: SimulatedHost, inventory: str, instance: str) -> Result:
     return DONE
 
 
-def follow(host: SimulatedHost, path: str, known: str) -> Result:
+def follow(host: SimulatedHost, path: str, known: str, most: str) -> Result:
     file = host.files.get(path)
-    return Result(0, file.content[int(known) :] if file else b"", b"")
+    return Result(0, file.content[int(known) :][: int(most)] if file else b"", b"")
 
 
 def runs(host: SimulatedHost, prefix: str, which: str = "all") -> list[str]:
