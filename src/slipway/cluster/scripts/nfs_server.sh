@@ -9,7 +9,8 @@ for argument; do
     mountpoint -q "$mount" || fail "no volume is mounted at $mount"
     # Whoever may write to the volume could have left a link that leads out of it.
     [ "$(readlink -m "$argument")" = "$argument" ] || fail "$argument is, or lies behind, a symbolic link"
-    if [ ! -d "$argument" ]; then
+    # A volume without data yet may be served as a whole: its own root is root's, and nobody could write there.
+    if [ ! -d "$argument" ] || { [ "$argument" = "$mount" ] && [ -z "$(ls -A -I lost+found "$mount")" ]; }; then
         mkdir -p "$argument"
         chown nobody:nogroup "$argument"
         chmod 0770 "$argument"
