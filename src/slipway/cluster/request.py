@@ -27,6 +27,7 @@ from slipway.cluster.versions import Version
 from slipway.model.descriptor import Flavour, Level
 from slipway.model.errors import BadRequest
 from slipway.model.json_documents import merge_patch
+from slipway.model.operation import OperationType
 from slipway.model.requests import ChangePackageRequest, InstantiateRequest, ModifyRequest
 from slipway.model.situation import Situation
 
@@ -100,8 +101,7 @@ def read_request(situation: Situation, check: Check = check_cluster) -> ClusterR
         parameters = read_parameters(_configured(request.additional_params, situation))
         level = situation.flavour.level(request.instantiation_level_id)
         return ClusterRequest(situation, *_documents(situation), parameters, dict(level.scale), level, check)
-    given = {} if isinstance(request, ModifyRequest) else request.additional_params
-    parameters = parameters_now(_configured(instance.parameters, situation), given)
+    parameters = parameters_now(_configured(instance.parameters, situation), situation.additional_params)
     info = instance.vnf.instantiated_vnf_info
     levels, level = info.scale_levels if info else {}, situation.flavour.level_of(info)
     return ClusterRequest(situation, *_documents(situation), parameters, levels, level, check)
@@ -114,10 +114,9 @@ def cluster_vim_name(situation: Situation) -> str:
 
 
 def _documents(situation: Situation) -> tuple[dict[str, Any], dict[str, Any]]:
-    request = situation.request
-    asked = {} if isinstance(request, ModifyRequest) else request.additional_params.get(NAME) or {}
-    if isinstance(request, InstantiateRequest):
-        return asked, _configured(request.additional_params, situation).get(NAME) or {}
+    asked = situation.additional_params.get(NAME) or {}
+    if situation.operation is OperationType.INSTANTIATE:
+        return asked, _configured(situation.additional_params, situation).get(NAME) or {}
     stored = _configured(situation.instance.parameters, situation)
     return asked, merge_patch(stored.get(NAME) or {}, asked)
 

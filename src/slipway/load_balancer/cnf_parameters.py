@@ -13,7 +13,7 @@ from slipway.cluster.spec import SshLogin
 from slipway.cluster.values import Secret, address, key_text, optional_package_path, secret, user, whole
 from slipway.model.errors import BadRequest
 from slipway.model.json_documents import merge_patch
-from slipway.model.requests import InstantiateRequest, ModifyRequest
+from slipway.model.operation import OperationType
 from slipway.model.situation import Situation
 
 NAME = "lcm-kubernetes-external-lb"
@@ -56,9 +56,9 @@ class CnfBalancerParameters(Parameters, frozen=True, kw_only=True):
 
 def cnf_balancer_parameters(situation: Situation) -> CnfBalancerParameters:
     """Of the request, over what the instance keeps. BadRequest names every field that is wrong."""
-    request = situation.request
-    asked = {} if isinstance(request, ModifyRequest) else request.additional_params.get(NAME)
-    stored = {} if isinstance(request, InstantiateRequest) else situation.instance.parameters.get(NAME)
+    is_new = situation.operation is OperationType.INSTANTIATE
+    asked = situation.additional_params.get(NAME)
+    stored = {} if is_new else situation.instance.parameters.get(NAME)
     if isinstance(asked, dict) and isinstance(stored, dict):
         asked = merge_patch(stored, asked)
     parameters = read(CnfBalancerParameters, stored if asked is None else asked, PATH) if asked or stored else None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from slipway.model.descriptor import Descriptor, Flavour
 from slipway.model.grant import Granting
 from slipway.model.instance import Instance
 from slipway.model.machine import Found
 from slipway.model.operation import OperationType
-from slipway.model.requests import AnyRequest
+from slipway.model.requests import AnyRequest, ModifyRequest
 from slipway.model.target import Change
 
 
@@ -26,6 +27,11 @@ class Situation:
     flavour_before: Flavour | None = None  # of the package that it had, where another takes its place
     granting: Granting | None = None  # what an NFVO was asked and what it answered, where there is one
     files_before: frozenset[str] = frozenset()  # of the package that it had, where another takes its place
+
+    @property
+    def additional_params(self) -> dict[str, Any]:
+        """Of the request. A modification has none."""
+        return {} if isinstance(self.request, ModifyRequest) else self.request.additional_params
 
     def planning(self, found: Found, change: Change) -> PlanningSituation:
         return PlanningSituation(

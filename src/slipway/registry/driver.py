@@ -15,7 +15,7 @@ from slipway.model.errors import BadRequest, Unprocessable
 from slipway.model.hooks import Edges, HookPlan
 from slipway.model.operation import OperationType
 from slipway.model.plan import Effect, Plan, Step, Verb
-from slipway.model.requests import ChangeExtConnRequest, HealRequest, InstantiateRequest
+from slipway.model.requests import ChangeExtConnRequest, InstantiateRequest
 from slipway.model.situation import PlanningSituation, Situation
 from slipway.registry.arguments import InstallRegistry, LoadArchive, MountVolume, ServeImages
 from slipway.registry.parameters import (
@@ -151,9 +151,9 @@ def _parameters(situation: Situation) -> InstallationParameters:
 
 def _document(situation: Situation) -> dict[str, Any]:
     """Of an instantiation or a heal; what is stored, of any other operation."""
-    if isinstance(situation.request, InstantiateRequest):
-        return situation.request.additional_params
-    given = situation.request.additional_params if isinstance(situation.request, HealRequest) else {}
+    if situation.operation is OperationType.INSTANTIATE:
+        return situation.additional_params
+    given = situation.additional_params if situation.operation is OperationType.HEAL else {}
     return document_now(situation.instance.parameters, given)
 
 

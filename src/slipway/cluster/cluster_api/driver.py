@@ -32,7 +32,7 @@ from slipway.model.errors import BadRequest, OutgoingRequestError
 from slipway.model.hooks import Edges, HookPlan
 from slipway.model.operation import OperationType
 from slipway.model.plan import Effect, Plan, Step, Verb
-from slipway.model.requests import InstantiateRequest, ModifyRequest
+from slipway.model.requests import InstantiateRequest
 from slipway.model.situation import PlanningSituation, Situation
 from slipway.outgoing.guard import Guard
 
@@ -135,8 +135,6 @@ def _parameters(situation: Situation) -> WorkloadClusterParameters:
 
 def _document(situation: Situation) -> Any:
     """A name of a VIM is one instance's: the package can't give it."""
-    request = situation.request
-    asked = {} if isinstance(request, ModifyRequest) else request.additional_params
     stored = {} if _is_new(situation) else situation.instance.parameters
     inputs = _inputs(situation)
     given = inputs.get(NAME)
@@ -146,7 +144,7 @@ def _document(situation: Situation) -> Any:
             f"The VNFD's inputs of its hooks: {NAME}.register_vim.name would be the same for all VNFs of the package; "
             f"let requests give it as {PATH}.register_vim.name."
         )
-    return workload_document(inputs, stored, asked)
+    return workload_document(inputs, stored, situation.additional_params)
 
 
 def _inputs(situation: Situation) -> dict[str, Any]:
