@@ -76,7 +76,7 @@ class RemoveNodes(OnServer, frozen=True, kw_only=True):
 
 
 class PointClusterInfo(StepArguments, frozen=True, kw_only=True):
-    """`cluster-info`, by which nodes join, names a master that is there."""
+    """`cluster-info` and `kubeadm-config`, by which nodes join, name a master that is there."""
 
     cluster: ClusterSpec
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -9,6 +10,7 @@ import yaml
 from slipway.cluster.naming import API_PORT, host_and_port
 from slipway.cluster.steps.dependencies import Dependencies
 from slipway.cluster.steps.machine import address_of
+from slipway.kube.interface import KubeApi
 from slipway.kubespray.arguments import PointClusterInfo, RemoveNodes
 from slipway.kubespray.steps.playbook import dead_nodes, limit_options, run_to_end, variable_options
 from slipway.model.action import StepContext
@@ -17,6 +19,7 @@ from slipway.model.machine import Outcome
 
 REMOVE = "remove-node.yml"
 CLUSTER_INFO = "/api/v1/namespaces/kube-public/configmaps/cluster-info"
+KUBEADM_CONFIG = "/api/v1/namespaces/kube-system/configmaps/kubeadm-config"
 # Asked of nobody: kubespray would wait for a person to type yes.
 CONFIRMED = {"skip_confirmation": True}
 DEAD = {"reset_nodes": False, "allow_ungraceful_removal": True}
@@ -45,17 +48,30 @@ async def remove_nodes(deps: Dependencies, args: RemoveNodes, ctx: StepContext) 
 
 
 async def point_cluster_info(deps: Dependencies, args: PointClusterInfo, ctx: StepContext) -> Outcome:
-    """The first master's address was written there when the cluster began, and that master may be another one now."""
-    wanted = f"https://{host_and_port(await address_of(args.cluster.masters[0], ctx), API_PORT)}"
-    masters = {f"https://{host_and_port(await address_of(node, ctx), API_PORT)}" for node in args.cluster.masters}
+    """Both have had the first master's address since the cluster began, and that master may be another one now.
+
+    Who joins asks where cluster-info says; a master then asks where kubeadm-config says, and would wait for nobody.
+    """
+    places = [host_and_port(await address_of(node, ctx), API_PORT) for node in args.cluster.masters]
     async with deps.connector.api(args.cluster, ctx) as api:
-        info = await api.get(CLUSTER_INFO)
-        kubeconfig = yaml.safe_load(info.get("data", {}).get("kubeconfig", "")) or {}
-        try:
-            cluster = kubeconfig["clusters"][0]["cluster"]
-        except (KeyError, IndexError, TypeError):
-            raise StepError("The ConfigMap kube-public/cluster-info names no API server.") from None
-        if cluster.get("server") not in masters:
-            cluster["server"] = wanted
-            await api.patch(CLUSTER_INFO, {"data": {"kubeconfig": yaml.safe_dump(kubeconfig)}})
+        await _point(api, CLUSTER_INFO, "kubeconfig", ("clusters", 0, "cluster", "server"), places, "https://")
+        await _point(api, KUBEADM_CONFIG, "ClusterConfiguration", ("controlPlaneEndpoint",), places)
     return Outcome()
+
+
+async def _point(
+    api: KubeApi, path: str, key: str, where: Sequence[str | int], places: Sequence[str], scheme: str = ""
+) -> None:
+    """To the first of the places, unless it leads to one of them already."""
+    document = yaml.safe_load((await api.get(path)).get("data", {}).get(key, "")) or {}
+    *parents, last = where
+    found: Any = document
+    try:
+        for step in parents:
+            found = found[step]
+        now = found[last]
+    except (KeyError, IndexError, TypeError):
+        raise StepError(f"The ConfigMap {path.rpartition('/')[2]} names no API server in its {key}.") from None
+    if now not in {f"{scheme}{place}" for place in places}:
+        found[last] = f"{scheme}{places[0]}"
+        await api.patch(path, {"data": {key: yaml.safe_dump(document)}})

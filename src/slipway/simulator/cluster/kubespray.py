@@ -19,7 +19,7 @@ from slipway.remote.output import Result
 from slipway.simulator.cluster import etcd, kubeadm, node_script
 from slipway.simulator.cluster.ansible_server import owner
 from slipway.simulator.cluster.api import controllers
-from slipway.simulator.cluster.api.kinds import NODE
+from slipway.simulator.cluster.api.kinds import CONFIG_MAP, NODE
 from slipway.simulator.cluster.api.nodes import has_network
 from slipway.simulator.cluster.api.objects import ObjectStore
 from slipway.simulator.cluster.cluster import Cluster, find_cluster, has_quorum, save_cluster
@@ -224,10 +224,21 @@ def _add(run: Run, name: str, cluster: Cluster) -> None:
         return
     _install(run, host)
     ip, now = run.hosts[name]["ip"], find_cluster(run.db, cluster.id) or cluster
+    if name in run.masters:
+        _check_endpoint(run, name, cluster)
     control = {"localAPIEndpoint": {"advertiseAddress": ip}} if name in run.masters else None
     run.task("kubernetes/kubeadm : Join to cluster", [name])
     kubeadm.add_node(run.db, host, now, _registration(run, name)["nodeRegistration"], control)
     save_host(run.db, host)
+
+
+def _check_endpoint(run: Run, name: str, cluster: Cluster) -> None:
+    """A master that joins asks the API at the endpoint that kubeadm-config names, where nobody may be any more."""
+    stored = ObjectStore(run.db, cluster.id).find(CONFIG_MAP, "kube-system", "kubeadm-config") or {}
+    endpoint = yaml.safe_load(stored["data"]["ClusterConfiguration"])["controlPlaneEndpoint"]
+    there = [one for one in run.masters if run.runs(one) and run.host(one).cluster == cluster.id]
+    if endpoint not in {host_and_port(run.hosts[one]["ip"], API_PORT) for one in there}:
+        raise TaskError(name, "Joining control plane node to the cluster.", f"dial tcp {endpoint}: i/o timeout")
 
 
 def _registration(run: Run, name: str) -> dict[str, Any]:
