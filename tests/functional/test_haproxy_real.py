@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif(bool(missing()), reason=f"missing on this host: {', '.join(missing())}"),
 ]
 PORT, OTHER = 30080, 30081
-EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "load_balancer.sh"
+EXAMPLE = Path(__file__).parents[2] / "samples" / "cluster-kubespray-sandbox" / "Scripts" / "ExternalLB_installation.sh"
 
 
 def routes(*ports: int, addresses: tuple[str, ...] = ("10.0.0.1", "10.0.0.2")) -> Routes:

@@ -52,7 +52,10 @@ async def test_what_can_not_be_is_refused_at_the_request(tmp_path: Path, name: s
 
 
 async def test_a_request_for_other_managers_is_understood_as_it_stands(tmp_path: Path) -> None:
-    """Aspects that only the template knows, the group of the balancer in place of its connection point, empty paths."""
+    """Aspects that only the template knows, the group of the balancer in place of its connection point, empty paths.
+
+    All but the Ansible server's address and the root path, which are left open there, is as a document prints it.
+    """
     login = {"username": "ubuntu", "password": "ubuntu"}
     points = {name: f"{name}Node_CP1" for name in ("master", "worker")}
     nodes: dict[str, Any] = {
@@ -62,9 +65,12 @@ async def test_a_request_for_other_managers_is_understood_as_it_stands(tmp_path:
     nodes["master_node"] |= {"pod_cidr": "192.168.3.0/16", "cluster_cidr": "10.199.187.0/24",
                              "cluster_cp_name": points["master"]}  # fmt: skip
     server = ansible(transferring_inventory_path="")
-    balancer = {"ssh_cp_name": "externalLB_instance", "ssh_username": "ubuntu", "ssh_password": "ubuntu"}
+    balancer = {"ssh_cp_name": "externalLB_instance", "ssh_username": "ubuntu", "ssh_password": "ubuntu",
+                "script_path": "./Scripts/ExternalLB_installation.sh"}  # fmt: skip
+    proxy = {"http_proxy": "http://user1:password1@host1:8080", "https_proxy": "https://user2:password2@host2:8443",
+             "no_proxy": "192.168.246.0/24,10.0.0.1", "k8s_node_cidr": "10.10.0.0/24"}  # fmt: skip
     request = instantiate(
-        script_path="", vim_name="kubernetes_vim", ansible=server, external_lb_param=balancer, **nodes
+        script_path="", vim_name="kubernetes_vim", ansible=server, external_lb_param=balancer, proxy=proxy, **nodes
     )
     async with kubespray_rig(settings_in(tmp_path), working=False) as rig:
         instance_id = await rig.rig.create()
@@ -72,6 +78,8 @@ async def test_a_request_for_other_managers_is_understood_as_it_stands(tmp_path:
         ids = [step.id for step in plan.steps]
         assert ids[0] == "prepare the Ansible server"
         assert {"cluster.yml", "set up load balancer externalLB-0", "register the cluster as a VIM"} <= {*ids}
+        (balanced,) = (step for step in plan.steps if step.id.startswith("set up load balancer"))
+        assert balanced.args["balancer"]["script"] == "Scripts/ExternalLB_installation.sh"
 
 
 async def test_registries_of_nodes_that_stand_are_not_accepted_and_then_ignored(tmp_path: Path) -> None:

@@ -25,3 +25,8 @@ def test_the_templates_have_what_the_vnfd_names(tmp_path: Path, name: str) -> No
         *flavour.connection_points
     }
     assert list(hot.template["parameters"]) == ["nfv"]
+
+
+def test_both_samples_have_the_same_script_for_the_balancer() -> None:
+    script = "Scripts/ExternalLB_installation.sh"
+    assert (SAMPLE / script).read_text() == (SAMPLE.parent / "cluster-kubespray-sandbox" / script).read_text()

@@ -30,7 +30,7 @@ from tests.unit.cluster.parameter_names import parameter_names
 DRIVER = CnfNodePortDriver(CnfSteps(UNUSED, UNUSED, UNUSED, UNUSED, UNUSED), BalancerSteps(UNUSED, UNUSED))
 BOTH = frozenset(EDGES)
 PAGE = (Path(__file__).parents[3] / "docs" / "load-balancer.md").read_text()
-EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "load_balancer.sh"
+EXAMPLE = Path(__file__).parents[3] / "samples" / "cluster-kubespray-sandbox" / "Scripts" / "ExternalLB_installation.sh"
 ACCESS = {"ssh_ip": "10.0.0.4", "ssh_username": "ubuntu", "ssh_password": {"$secret": "4711"}}
 MANIFEST = "Files/kubernetes/web.yaml"
 SERVICE = """
