@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from slipway.load_balancer.records import BalancerRecords
 from slipway.model.errors import VimFault
@@ -353,3 +354,32 @@ async def test_a_whole_heal_sets_the_balancer_up_again(tmp_path: Path) -> None:
         await rig.completed(HEAL, instance_id, HealRequest())
         await rig.check(instance_id)
         assert "8383" in haproxy(rig, (await rig.machines(instance_id))["externalLB-0"])
+
+
+async def test_a_server_that_one_request_names_keeps_nothing(tmp_path: Path) -> None:
+    """What scale and heal say is not kept: the next operation is on the instance's own server again."""
+    other = "192.0.2.11"
+    moved = {"k8s_cluster_installation_param": {"ansible": ansible(ip_address=other)}}
+    async with kubespray_rig(settings_in(tmp_path)) as rig:
+        instance_id = await cluster(rig)
+        for request in (out(), back()):
+            scaled = await rig.completed(SCALE, instance_id, replace(request, additional_params=moved))
+            assert "clean the former Ansible server" in await steps(rig, scaled)
+            await rig.check(instance_id)
+            assert [(server_of(rig, one).files, server_of(rig, one).jobs) for one in (ADDRESS, other)] == [({}, {})] * 2
+        await rig.completed(SCALE, instance_id, out())
+        assert server_of(rig).files != {}
+
+
+async def test_a_server_that_is_replaced_by_another_keeps_nothing(tmp_path: Path) -> None:
+    other = "192.0.2.11"
+    named = {"kubernetes_version": "1.34.4", "ansible": ansible(ip_address=other)}
+    async with kubespray_rig(settings_in(tmp_path)) as rig:
+        instance_id = await cluster(rig, kubernetes_version="1.33.13")
+        await onboard_next(rig.rig, KUBESPRAY, tmp_path / "next", NEXT_ID)
+        request = ChangePackageRequest(vnfd_id=NEXT_ID, additional_params={"k8s_cluster_installation_param": named})
+        await rig.completed(OperationType.CHANGE_VNFPKG, instance_id, request)
+        assert server_of(rig).files == {}
+        assert server_of(rig, other).files != {}
+        await rig.completed(TERMINATE, instance_id, GRACEFUL)
+        assert server_of(rig, other).files == {}

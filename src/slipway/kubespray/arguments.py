@@ -28,7 +28,7 @@ class PrepareServer(OnServer, frozen=True, kw_only=True):
     """What is needed there is there, and the inventory's directory is ours. `passwords`: some nodes want one."""
 
     passwords: bool = False
-    claims: bool = False  # this operation begins the cluster: a rollback leaves nothing there
+    claims: bool = False  # this operation comes there first: a rollback leaves nothing
 
 
 class WriteInventory(OnServer, frozen=True, kw_only=True):

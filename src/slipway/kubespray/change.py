@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slipway.cluster.change import ClusterChange, Nodes, cluster_change, masters, workers
+from slipway.cluster.parameters import parameters_now
 from slipway.cluster.request import ClusterRequest
 from slipway.cluster.spec import Node, Server, login_of
 from slipway.kubespray.arguments import AnsibleServer
 from slipway.kubespray.checks import ansible_parameters, check_kubespray_cluster
 from slipway.kubespray.server import HOST_KEY
 from slipway.load_balancer.balancer import Balancer, BalancerRole, balancer_of, balancer_role
+from slipway.model.errors import RequestError
 from slipway.model.instance import VnfInstance
 from slipway.model.situation import PlanningSituation
 
 
 @dataclass(frozen=True)
 class KubesprayChange:
-    """`balancer`: as it will be, where the cluster has one in front of its masters."""
+    """`balancer`: as it will be, where the cluster has one in front of its masters.
+
+    `former`: the Ansible server so far, where the request names another one.
+    """
 
     nodes: ClusterChange
     ansible: AnsibleServer
+    former: AnsibleServer | None = None
     balancer: Balancer | None = None
 
     @property
@@ -56,12 +62,13 @@ class KubesprayChange:
 
 def kubespray_change(situation: PlanningSituation) -> KubesprayChange:
     nodes = cluster_change(situation, check_kubespray_cluster)
-    ansible, target = ansible_server(nodes.request), situation.change.after
+    ansible, before, target = ansible_server(nodes.request), server_before(nodes.request), situation.change.after
+    former = before if before and nodes.before and before.server.address != ansible.server.address else None
     given, role = nodes.parameters.external_lb_param, balancer_role_of(nodes.request)
     if given is None or role is None:
-        return KubesprayChange(nodes, ansible)
+        return KubesprayChange(nodes, ansible, former)
     machines = target.members if target else situation.found.machines
-    return KubesprayChange(nodes, ansible, balancer_of(given, role, situation.instance.vnf.id, machines))
+    return KubesprayChange(nodes, ansible, former, balancer_of(given, role, situation.instance.vnf.id, machines))
 
 
 def balancer_role_of(request: ClusterRequest) -> BalancerRole | None:
@@ -90,6 +97,15 @@ def ansible_server(request: ClusterRequest) -> AnsibleServer:
         inventory=given.transferring_inventory_path or f"{given.kubespray_root_path}/inventory/slipway-{vnf.id}",
         instance=vnf.id,
     )
+
+
+def server_before(request: ClusterRequest) -> AnsibleServer | None:
+    """The one that the instance has been on so far."""
+    stored = request.situation.instance.parameters
+    try:
+        return ansible_server(replace(request, parameters=parameters_now(stored, {})))
+    except RequestError:
+        return None
 
 
 def recorded_host_key(vnf: VnfInstance, address: str) -> str | None:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from slipway.cluster.checks import check_files
 from slipway.cluster.driver import REGISTERS_VIM, check_connectivity, check_heal, check_quorum, check_version, is_whole
-from slipway.cluster.parameters import PATH, REGISTRIES, parameters_now
+from slipway.cluster.parameters import PATH, REGISTRIES
 from slipway.cluster.plans import plan_unregister
 from slipway.cluster.request import ClusterRequest, cluster_vim_name, read_request
 from slipway.cluster.steps.dependencies import Dependencies
 from slipway.cluster.upgrade import checked_upgrade
 from slipway.cluster.versions import Version
 from slipway.kubespray import plans
-from slipway.kubespray.change import KubesprayChange, ansible_server, balancer_role_of, kubespray_change
+from slipway.kubespray.change import (
+    KubesprayChange,
+    ansible_server,
+    balancer_role_of,
+    kubespray_change,
+    server_before,
+)
 from slipway.kubespray.checks import check_kubespray_cluster, refuse_what_kubespray_lacks
 from slipway.kubespray.steps.actions import kubespray_actions
 from slipway.model.action import Action
@@ -60,7 +65,7 @@ class KubesprayDriver:
             return HookPlan()
         change = kubespray_change(situation)
         check_quorum(change.nodes)
-        return planner(change, edges)
+        return plans.between_servers(change, planner(change, edges))
 
 
 def _refuse_registries(request: ModifyRequest) -> None:
@@ -118,12 +123,8 @@ def _check_parameters(cluster: ClusterRequest, _: Any) -> None:
 
 def _check_server(cluster: ClusterRequest, _: Any) -> None:
     """The inventory stays where it is: another directory would be that of another cluster."""
-    stored = cluster.situation.instance.parameters
-    try:
-        before = ansible_server(replace(cluster, parameters=parameters_now(stored, {})))
-    except RequestError:
-        return
-    if before.inventory != ansible_server(cluster).inventory:
+    before = server_before(cluster)
+    if before and before.inventory != ansible_server(cluster).inventory:
         raise BadRequest(
             f"{PATH}.ansible: the inventory of this cluster is in {before.inventory}, and stays there; leave "
             "transferring_inventory_path and kubespray_root_path as they were."

@@ -10,6 +10,7 @@ from slipway.cluster.planning import step
 from slipway.cluster.spec import ClusterSpec, Node
 from slipway.cluster.steps.arguments import Ready, SetHostName
 from slipway.kubespray.arguments import (
+    AnsibleServer,
     CleanServer,
     PointClusterInfo,
     PrepareServer,
@@ -23,7 +24,7 @@ from slipway.kubespray.steps.server import PREPARE
 from slipway.model.plan import Effect, Step, Verb
 
 CLUSTER, SCALE, FACTS, UPGRADE = "cluster.yml", "scale.yml", "playbooks/facts.yml", "upgrade-cluster.yml"
-CLEAN = "clean the Ansible server"
+CLEAN, LEAVE = "clean the Ansible server", "clean the former Ansible server"
 # Seconds that a run has: for itself, and for each node that it works on.
 LIMITS = {CLUSTER: (3600, 600), SCALE: (1800, 600), FACTS: (600, 20), UPGRADE: (3600, 900)}
 REMOVE_LIMIT = (1200, 600)
@@ -31,13 +32,20 @@ MARGIN = 300.0  # that a step has beyond its run
 
 
 def prepare_step(change: KubesprayChange, *, claims: bool = False) -> Step:
-    args = PrepareServer(ansible=change.ansible, passwords=change.uses_passwords, claims=claims)
+    is_new = claims or change.former is not None
+    args = PrepareServer(ansible=change.ansible, passwords=change.uses_passwords, claims=is_new)
     return _step(PREPARE, args)
 
 
 def clean_step(change: KubesprayChange, *, forceful: bool) -> Step:
     gone = [Effect(Verb.REMOVE, "inventory", change.ansible.inventory)]
     return _step(CLEAN, CleanServer(ansible=change.ansible, forceful=forceful), effects=gone)
+
+
+def leave_server_step(former: AnsibleServer) -> Step:
+    """It may be gone: often that is why there is another one."""
+    gone = [Effect(Verb.REMOVE, "inventory", f"{former.inventory} on {former.server.address}")]
+    return _step(LEAVE, CleanServer(ansible=former, forceful=True), effects=gone)
 
 
 def name_step(node: Node) -> Step:

@@ -32,6 +32,7 @@ from slipway.kubespray.planning import (
     clean_step,
     cluster_info_step,
     inventory_step,
+    leave_server_step,
     name_id,
     name_step,
     playbook_step,
@@ -46,6 +47,7 @@ from slipway.kubespray.steps.server import PREPARE
 from slipway.load_balancer.plans import add_routes, forget, remove_routes, set_up, set_up_id
 from slipway.load_balancer.routes import API_FRONT_END
 from slipway.model.hooks import Batch, Edges, HookPlan
+from slipway.model.operation import OperationType
 from slipway.model.plan import Effect, Plan, Step, Verb
 
 INVENTORY = "write the inventory"
@@ -153,6 +155,19 @@ def plan_terminate(change: KubesprayChange, edges: Edges, *, forceful: bool) -> 
     return HookPlan(end=Plan.chain(unregister, clean))
 
 
+def between_servers(change: KubesprayChange, plan: HookPlan) -> HookPlan:
+    """Where a request names another Ansible server, nothing of the instance runs or stays on the one before.
+
+    Scale and heal use theirs once, for what they say is not kept: so nothing stays there either.
+    """
+    if change.former is None or not plan.start.steps:
+        return plan
+    start = Plan.chain(Plan.of(leave_server_step(change.former)), plan.start)
+    once = change.nodes.situation.operation in (OperationType.SCALE, OperationType.HEAL)
+    end = Plan.chain(plan.end, Plan.of(clean_step(change, forceful=False))) if once else plan.end
+    return HookPlan(start, end, plan.rollouts)
+
+
 def _batches(change: KubesprayChange) -> list[Nodes]:
     others = batches(workers(change.nodes.leaving), len(workers(change.nodes.after)))
     return [*((node,) for node in change.nodes.healed_masters), *others]
@@ -161,12 +176,14 @@ def _batches(change: KubesprayChange) -> list[Nodes]:
 def _leave(change: KubesprayChange, leaving: Nodes, inventory: Nodes, *, after: Sequence[str]) -> Iterator[Step]:
     """Workers: no more requests come to them, their pods move, then they are removed."""
     cluster = change.nodes.cluster(masters(change.nodes.staying))
+    written = f"{INVENTORY} to remove {slots(leaving)}"  # the server, or its directory, may be another than last time
+    yield inventory_step(change, written, cluster, inventory, of=leaving, after=after)
     if without := _remove_routes(change, leaving, after=after):
         yield without
         after = [without.id]
     for node in leaving:
         yield drain_step(change.nodes, node, cluster, after=after)
-    yield remove_step(change, cluster, inventory, leaving, after=[drain_id(node) for node in leaving])
+    yield remove_step(change, cluster, inventory, leaving, after=[written, *(drain_id(node) for node in leaving)])
 
 
 def _leave_in_turn(change: KubesprayChange, batch: Nodes, inventory: Nodes) -> Iterator[Step]:
