@@ -17,7 +17,7 @@ from slipway.model.requests import AnyRequest, HealRequest, ScaleRequest
 from slipway.settings import Settings
 from slipway.simulator.vim.driver import SimulatedDriver
 from tests.functional.cluster_rig import FORCEFUL, ClusterRig, back, out
-from tests.functional.kubespray_rig import instantiate, kubespray_rig
+from tests.functional.kubespray_rig import BALANCER, instantiate, kubespray_rig
 from tests.functional.rig import SIMULATED_VIM, settings_in
 from tests.functional.test_cluster_crash_matrix import EDGES, LEASE, Prepared, healing, just, live
 
@@ -27,13 +27,14 @@ CRASH = pytest.mark.group(name="crash")
 
 @dataclass(frozen=True)
 class Flow:
-    """`masters` 0: nothing stands before. `broken`: the machine that has no power."""
+    """`masters` 0: nothing stands before. `broken`: the machine that has no power. `balanced`: by a load balancer."""
 
     kind: OperationType
     request: Callable[[ClusterRig, str], Awaitable[AnyRequest]]
     masters: int = 0
     broken: str | None = None
     before: ScaleRequest | None = None
+    balanced: bool = False
 
 
 FLOWS = {
@@ -43,6 +44,10 @@ FLOWS = {
     "scale in": Flow(SCALE, just(back()), masters=1, before=out()),
     "heal a dead worker": Flow(HEAL, healing("workerNode-1"), masters=1, broken="workerNode-1"),
     "heal the first master": Flow(HEAL, healing("masterNode-0"), masters=3),
+    "instantiate with a balancer": Flow(INSTANTIATE, just(instantiate(external_lb_param=BALANCER))),
+    "scale out with a balancer": Flow(SCALE, just(out()), masters=1, balanced=True),
+    "scale in with a balancer": Flow(SCALE, just(back()), masters=1, before=out(), balanced=True),
+    "heal a dead balancer": Flow(HEAL, healing("externalLB-0"), masters=1, broken="externalLB-0", balanced=True),
     "heal all": Flow(HEAL, just(HealRequest()), masters=1),
     "terminate": Flow(OperationType.TERMINATE, just(FORCEFUL), masters=1),
 }
@@ -59,7 +64,8 @@ async def prepare(flow: Flow, settings: Settings) -> Prepared:
     async with kubespray_rig(settings) as rig:
         instance_id = await rig.rig.create()
         if flow.masters:
-            await rig.completed(INSTANTIATE, instance_id, instantiate(flow.masters))
+            balancer = BALANCER if flow.balanced else None
+            await rig.completed(INSTANTIATE, instance_id, instantiate(flow.masters, external_lb_param=balancer))
         if flow.before:
             await rig.completed(SCALE, instance_id, flow.before)
         if flow.broken:

@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from slipway.model.descriptor import Descriptor
 from slipway.model.errors import BadRequest, RequestError, Unprocessable
 from slipway.model.instance import ExtVirtualLink, VnfExtCpData
 from slipway.model.operation import OperationType
-from slipway.model.requests import ChangeExtConnRequest, ModifyRequest, ScaleRequest, ScaleType
+from slipway.model.requests import ChangeExtConnRequest, CreateRequest, ModifyRequest, ScaleRequest, ScaleType
 from tests.functional.cluster_rig import ClusterRig
-from tests.functional.kubespray_rig import BALANCER, ROOT, ansible, instantiate, kubespray_rig
+from tests.functional.kubespray_rig import BALANCER, KUBESPRAY, ROOT, ansible, instantiate, kubespray_rig
+from tests.functional.next_package import NEXT_ID, onboard_next
 from tests.functional.rig import settings_in
 
 INSTANTIATE, SCALE, HEAL = OperationType.INSTANTIATE, OperationType.SCALE, OperationType.HEAL
@@ -117,3 +120,30 @@ async def test_a_single_master_can_not_be_healed_as_a_node(tmp_path: Path) -> No
         instance_id = await cluster(rig)
         with pytest.raises(BadRequest, match="the only master"):
             await rig.rig.run(HEAL, instance_id, await rig.heal(instance_id, "masterNode-0"))
+
+
+async def test_the_drivers_name_in_packages_for_other_managers_means_ours(tmp_path: Path) -> None:
+    named = {"implementation: kubespray": "implementation: mgmt-drivers-kubespray"}
+    async with kubespray_rig(settings_in(tmp_path), working=False) as rig:
+        await onboard_next(rig.rig, KUBESPRAY, tmp_path / "next", NEXT_ID, words=named)
+        instance = await rig.rig.slipway.lcm.create_instance(CreateRequest(vnfd_id=NEXT_ID))
+        plan = await rig.rig.slipway.lcm.preview_plan(INSTANTIATE, instance.vnf.id, instantiate())
+        assert "cluster.yml" in [step.id for step in plan.steps]
+
+
+def with_an_aspect_of_masters(descriptor: Descriptor) -> Descriptor:
+    flavour = descriptor.flavours["simple"]
+    masters = replace(flavour.aspects["workers"], name="masters", deltas={"masterNode": (2,)})
+    vdus = {**flavour.vdus, "masterNode": replace(flavour.vdus["masterNode"], maximum=5)}
+    scaled = replace(flavour, vdus=vdus, aspects={**flavour.aspects, "masters": masters})
+    return replace(descriptor, flavours={**descriptor.flavours, "simple": scaled})
+
+
+async def test_masters_are_not_scaled_and_the_reason_is_told(tmp_path: Path) -> None:
+    request = ScaleRequest(type=ScaleType.SCALE_OUT, aspect_id="masters")
+    async with kubespray_rig(settings_in(tmp_path)) as rig:
+        await onboard_next(rig.rig, KUBESPRAY, tmp_path / "next", NEXT_ID, change=with_an_aspect_of_masters)
+        instance = await rig.rig.slipway.lcm.create_instance(CreateRequest(vnfd_id=NEXT_ID))
+        await rig.completed(INSTANTIATE, instance.vnf.id, instantiate())
+        with pytest.raises(BadRequest, match="'masters' scales masters, and kubespray adds and removes them only by"):
+            await rig.rig.slipway.lcm.start_operation(SCALE, instance.vnf.id, request)

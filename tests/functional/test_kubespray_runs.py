@@ -20,8 +20,16 @@ from slipway.cluster.spec import ClusterSpec, Node, Server, SshLogin
 from slipway.cluster.steps.dependencies import Dependencies
 from slipway.kubespray.arguments import AnsibleServer, PrepareServer, RunPlaybook
 from slipway.kubespray.steps.playbook import run_playbook
-from slipway.kubespray.steps.server import ansible_host, prepare_server, run, runs_prefix, undo_prepare_server
+from slipway.kubespray.steps.server import (
+    PREPARE,
+    ansible_host,
+    prepare_server,
+    run,
+    runs_prefix,
+    undo_prepare_server,
+)
 from slipway.model.errors import StepError
+from slipway.model.machine import Outcome
 from tests.functional.remote_sshd import ME, OWN_KEY, Sshd, running_sshd, until_there
 
 pytestmark = [pytest.mark.slow, pytest.mark.sqlite_suffices]
@@ -40,12 +48,13 @@ class Context:
         self.operation_id, self.instance_id = str(uuid4()), str(uuid4())
         self.said: list[str] = []
         self.cancelled = False
+        self.prepared: Outcome | None = None
 
     async def decrypt_secrets(self, document: Any) -> Any:
         return document
 
-    def outcome(self, step_id: str) -> None:
-        return None
+    def outcome(self, step_id: str) -> Outcome | None:
+        return self.prepared if step_id == PREPARE else None
 
     def progress(self, text: str) -> None:
         self.said.append(text)
@@ -235,3 +244,20 @@ async def test_a_node_is_reached_however_long_the_inventorys_path_is(root: Path,
         await place.run(args)
         assert list((Path.home() / ".slipway").glob("ssh-*"))
     assert not list((Path.home() / ".slipway").glob("ssh-*"))
+
+
+async def test_the_host_key_of_the_first_contact_is_kept_beyond_slipways_memory(
+    root: Path, sshd: Sshd, tmp_path: Path
+) -> None:
+    async with a_place(root, sshd, tmp_path / "inventory") as place:
+        server = replace(place.ansible.server, host_key=None)
+        args = PrepareServer(ansible=replace(place.ansible, server=server))
+        place.context.prepared = await prepare_server(place.deps, args, place.context)  # type: ignore[arg-type]
+        restarted = Dependencies(SshConnector(), UNUSED, UNUSED)
+        with running_sshd(tmp_path / "other") as other:
+            login = replace(server.login, port=other.port)
+            elsewhere = replace(place.ansible, server=replace(server, login=login))
+            host = await ansible_host(restarted, elsewhere, place.context)  # type: ignore[arg-type]
+            with pytest.raises(StepError, match="host key"):
+                await run(host, "runs_list", "any")
+        await restarted.connector.close()  # type: ignore[attr-defined]

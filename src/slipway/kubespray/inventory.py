@@ -13,6 +13,7 @@ import yaml
 
 from slipway.cluster.naming import etcd_member_name
 from slipway.cluster.spec import Node
+from slipway.model.errors import StepError
 
 MASTERS, WORKERS = "kube_control_plane", "kube_node"
 
@@ -48,6 +49,18 @@ def hosts_document(hosts: Sequence[InventoryHost]) -> dict[str, Any]:
             },
         }
     }
+
+
+def check_hosts(hosts: Sequence[InventoryHost]) -> None:
+    """StepError where two nodes have one address: playbooks would do to the one what is meant for the other."""
+    at: dict[str, str] = {}
+    for host in hosts:
+        for place in (host.ip, f"{host.address} port {host.node.login.port}"):
+            if (other := at.setdefault(place, host.node.slot)) != host.node.slot:
+                raise StepError(
+                    f"{other} and {host.node.slot} have the same address, {place}.",
+                    cure="look at the addresses that the VIM gave them, and at ssh_cp_name and nic_cp_name.",
+                )
 
 
 def hosts_yaml(hosts: Sequence[InventoryHost]) -> str:

@@ -1,8 +1,10 @@
-"""The life of a real cluster that playbooks build, behind a real HAProxy, by a real Ansible."""
+"""The life of a real cluster that playbooks build, behind a real HAProxy, by a real Ansible.
+
+What else can happen to it is in the group: test_kubespray_masters.py, test_kubespray_faults.py.
+"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -15,7 +17,7 @@ from tests.lab.cluster_lab import web
 from tests.lab.kubespray.kubespray_lab import KubesprayLab, a_kubespray_lab
 from tests.lab.stages import needs
 
-pytestmark = pytest.mark.group(name="kubespray")
+pytestmark = pytest.mark.journey
 
 
 @pytest.fixture(scope="module")
@@ -24,21 +26,11 @@ def life(engines: Engines, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield lab
 
 
-def until_task(lab: KubesprayLab, word: str, within: float = 300) -> None:
-    """A run has reported a task whose name has the word."""
-    end = time.monotonic() + within
-    while time.monotonic() < end:
-        if any(word in file.read_text() for file in lab.inventory.glob("runs/*.events")):
-            return
-        time.sleep(0.2)
-    raise AssertionError(f"no run came to {word}")
-
-
 def test_built_although_slipway_is_killed_in_the_middle_of_cluster_yml(life: KubesprayLab) -> None:
     life.create()
     operation = life.begin("instantiate", {"flavourId": "simple", "additionalParams": life.asked()})
     life.until_step(operation, "cluster.yml", within=600)
-    until_task(life, "Configure containerd")
+    life.until_task("Configure containerd")
     life.kill()
     life.start()
     life.ended(operation, within=900)
@@ -51,9 +43,8 @@ needs_cluster = needs(test_built_although_slipway_is_killed_in_the_middle_of_clu
 
 @needs_cluster
 def test_the_api_is_reached_through_the_balancer_with_the_clusters_own_ca(life: KubesprayLab) -> None:
-    endpoint = life.shown()["vimConnectionInfo"]["kubernetes"]["interfaceInfo"]["endpoint"]
-    assert endpoint.endswith(":8383")
-    assert endpoint.removeprefix("https://").removesuffix(":8383") in str(life.machines()["externalLB-0"])
+    assert life.shown()["vimConnectionInfo"]["kubernetes"]["interfaceInfo"]["endpoint"].endswith(":8383")
+    assert life.balancer() in str(life.machines()["externalLB-0"])
     found = life.http.post(f"/slipway/v1/vims/kubernetes_vim_{life.vnf}/check").json()
     assert found["ok"], found
     assert life.health()["problems"] == []

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import yaml
+from msgspec.structs import replace
 
 from slipway.cluster.containerd_config import RegistryLogin
 from slipway.cluster.kubernetes_names import Taint
@@ -12,7 +14,8 @@ from slipway.cluster.networks import ClusterNetworks
 from slipway.cluster.parameters import RegistryParameters
 from slipway.cluster.spec import Node, SshLogin
 from slipway.kubespray.group_vars import cluster_variables, login_variables, proxy_variables, registry_variables
-from slipway.kubespray.inventory import InventoryHost, as_yaml, hosts_document, hosts_yaml, known_hosts
+from slipway.kubespray.inventory import InventoryHost, as_yaml, check_hosts, hosts_document, hosts_yaml, known_hosts
+from slipway.model.errors import StepError
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ"
 
@@ -129,3 +132,12 @@ def test_registries_become_mirrors_of_containerd() -> None:
     ]
     assert second["mirrors"][0]["header"] == {"Authorization": "Basic dXNlcjpwYXNz"}
     assert registry_variables([], {}) == {}
+
+
+def test_two_nodes_at_one_address_are_refused() -> None:
+    check_hosts([*MASTERS, *WORKERS])
+    check_hosts([MASTERS[0], replace(MASTERS[1], address=MASTERS[0].address, node=host("M-2", 2, port=23).node)])
+    with pytest.raises(StepError, match=r"M-1 and W-4 have the same address, 10\.3\.0\.1\."):
+        check_hosts([*MASTERS, replace(WORKERS[0], ip=MASTERS[0].ip)])
+    with pytest.raises(StepError, match=r"M-1 and W-4 have the same address, 95\.54\.0\.1 port 22\."):
+        check_hosts([*MASTERS, replace(WORKERS[0], address=MASTERS[0].address)])

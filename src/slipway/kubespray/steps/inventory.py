@@ -26,7 +26,16 @@ from slipway.kubespray.group_vars import (
     proxy_variables,
     registry_variables,
 )
-from slipway.kubespray.inventory import MASTERS, WORKERS, InventoryHost, as_yaml, group, hosts_yaml, known_hosts
+from slipway.kubespray.inventory import (
+    MASTERS,
+    WORKERS,
+    InventoryHost,
+    as_yaml,
+    check_hosts,
+    group,
+    hosts_yaml,
+    known_hosts,
+)
 from slipway.kubespray.steps.server import ansible_host, run
 from slipway.model.action import StepContext
 from slipway.model.machine import Outcome
@@ -55,6 +64,7 @@ async def undo_write_inventory(deps: Dependencies, args: WriteInventory, ctx: St
 
 async def _files(args: WriteInventory, nodes: tuple[Node, ...], ctx: StepContext) -> dict[str, str]:
     hosts = [await _host(node, ctx) for node in nodes]
+    check_hosts(hosts)
     return {
         "hosts.yaml": hosts_yaml(hosts),
         "known_hosts": known_hosts(hosts),
