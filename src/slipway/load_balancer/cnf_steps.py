@@ -129,12 +129,17 @@ class CnfSteps:
 
         What could not be taken away there goes with the balancer's next change, or its heal; it leads nowhere.
         """
-        with contextlib.suppress(NoBalancer):
+        gone = Outcome(instance={"instantiatedVnfInfo": {"metadata": {RECORDED: None}}})
+        try:
             found = await self._find(args, ctx)
-            await self._change(
-                args, found, ctx, lambda routes: routes.exposing(ctx.instance_id, (), ctx.operation_id), must=False
-            )
-        return Outcome(instance={"instantiatedVnfInfo": {"metadata": {RECORDED: None}}})
+        except StepError as error:
+            if error.temporary:
+                raise
+            return gone  # there is none, or nobody can log in to it any more
+        await self._change(
+            args, found, ctx, lambda routes: routes.exposing(ctx.instance_id, (), ctx.operation_id), must=False
+        )
+        return gone
 
     async def undo(self, args: OfCnf, ctx: StepContext) -> Outcome:
         """A step that found no balancer it could use has changed none: its rollback must not fail for that again."""

@@ -39,9 +39,7 @@ needs_cluster = needs(test_three_masters_are_built_and_all_are_behind_the_balanc
 
 
 @needs_cluster
-def test_a_cnf_is_reached_by_the_balancer_and_stays_so_when_that_is_healed(
-    life: KubesprayLab, tmp_path: Path
-) -> None:
+def test_a_cnf_is_reached_by_the_balancer_and_stays_so_when_that_is_healed(life: KubesprayLab, tmp_path: Path) -> None:
     with life.on_the_cluster(balanced_cnf(tmp_path)):
         web_answers_at(life.balancer(), within=60)
         before = life.machines()["externalLB-0"]["id"]

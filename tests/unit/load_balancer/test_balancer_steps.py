@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from slipway.load_balancer.arguments import AddRoutes, Forget, RemoveRoutes, SetUp
 from slipway.load_balancer.cnf_steps import CheckBalancer, Expose, Withdraw
@@ -286,6 +287,16 @@ async def test_a_balancer_out_of_reach_or_order_does_not_keep_a_vnf(world: World
     world.host.fails.clear()
     await world.steps.add_routes(AddRoutes(balancer=world.balancer(), nodes=(OTHER,)), world.operation())
     assert front_ends(world) == ["kubernetes-apiserver"]
+
+
+async def test_a_cluster_that_has_no_login_any_more_does_not_keep_a_vnf(world: World) -> None:
+    await set_up(world)
+    cnf = world.new_instance()
+    world.expose(cnf, "shop/web", 30080)
+    await world.cnf.expose(Expose(), world.operation(cnf))
+    cluster = world.database.read_now(instances.get, world.cluster_id)
+    world.database.write_now(instances.update, replace(cluster, parameters={}))
+    await world.cnf.withdraw(Withdraw(), world.operation(cnf))
 
 
 async def test_what_a_deleted_instance_left_goes_with_the_next_change(world: World) -> None:
