@@ -168,11 +168,6 @@ def _is_temporary(status: int, message: str) -> bool:
     return (status == 429 or status >= 500) and NOT_THE_SCHEMA not in message
 
 
-def is_quota(error: KubeError) -> bool:
-    """A namespace is full: nothing is wrong with what was asked."""
-    return error.status == 403 and QUOTA in error.detail
-
-
 def _cure(status: int, reason: str, message: str) -> str | None:
     if NOT_THE_SCHEMA in message:
         return "correct the field that is named."

@@ -23,7 +23,7 @@ from slipway.kube.ownership import INSTANCE, OPERATION
 from slipway.model.action import Action, StepContext, VimConnection
 from slipway.model.errors import OutgoingRequestError, PackageError, VimError, VimFault
 from slipway.model.machine import Outcome
-from slipway.model.secrets import is_reference, secret_texts
+from slipway.model.secrets import is_reference, secret_strings
 from slipway.outgoing.guard import Guard
 from slipway.vim.kubernetes.actions import remove_objects, roots_of
 from slipway.vim.kubernetes.arguments import Placed
@@ -323,7 +323,7 @@ def _manifest_of(printed: bytes) -> bytes:
 def _secrets(values: Any, clear: Any) -> list[str]:
     """Texts that no error may show: those that references stood for."""
     if is_reference(values):
-        return list(secret_texts(clear))
+        return list(secret_strings(clear))
     if isinstance(values, dict):
         return [text for key, value in values.items() for text in _secrets(value, clear[key])]
     if isinstance(values, list | tuple):
