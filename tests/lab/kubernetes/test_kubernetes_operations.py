@@ -43,10 +43,20 @@ spec:
   - name: v1
     served: true
     storage: true
-    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, properties: {size: {type: integer}}}}
+        x-kubernetes-preserve-unknown-fields: true
     subresources: {scale: {specReplicasPath: .spec.size, statusReplicasPath: .status.size}}
 """
 DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/pools.operations.slipway.example"
+RULES = """
+apiVersion: slipway.io/v1
+kind: ReadinessRules
+rules:
+- {apiVersion: operations.slipway.example/v1, kind: Pool, ready: [{field: {path: spec.size, equals: 1}}]}
+"""
 POOL = "apiVersion: operations.slipway.example/v1\nkind: Pool\nmetadata: {name: web}\n"
 
 
@@ -144,6 +154,19 @@ async def test_a_custom_resource_is_scaled_where_its_definition_has_the_number(
     assert (await api.get(f"{path}/scale"))["spec"]["replicas"] == 3
     await cnf.life.roll_back(OperationType.SCALE, out())
     assert (await api.get(path))["spec"] == {"size": 3}
+
+
+async def test_what_a_rollback_makes_again_is_ready_by_the_rules_of_its_package(
+    api: Api, connection: VimConnection, pools: str, namespace: str, node: FakeNode
+) -> None:
+    """By its conditions it never would be."""
+    held = POOL.replace("web", "held") + "spec: {size: 1}\nstatus: {conditions: [{type: Ready, status: 'False'}]}\n"
+    cnf = Cnf(connection, together(held, RULES, workload()), workload())
+    await cnf.instantiate()
+    await cnf.life.roll_back(OperationType.CHANGE_VNFPKG, UPDATE)
+    found = await api.get(f"/apis/operations.slipway.example/v1/namespaces/{namespace}/pools/held")
+    assert found["status"]["conditions"][0]["status"] == "False"
+    await cnf.life.agreed()
 
 
 async def test_what_an_operation_asks_the_api_server_is_counted(connection: VimConnection, node: FakeNode) -> None:
