@@ -14,9 +14,7 @@ from slipway.vim.kubernetes.object_plan import PREREQUISITE, ObjectPlan
 from slipway.vim.kubernetes.session import Session
 
 DEFINITIONS = "apiextensions.k8s.io/v1"
-PLAN = ObjectPlan(
-    at=0, id="pages", api_version=DEFINITIONS, kind="CustomResourceDefinition", name="pages.example.com"
-)
+PLAN = ObjectPlan(at=0, id="pages", api_version=DEFINITIONS, kind="CustomResourceDefinition", name="pages.example.com")
 SCHEMA = {"type": "object", "properties": {"url": {"type": "string"}}}
 
 
