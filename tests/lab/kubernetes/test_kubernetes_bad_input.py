@@ -25,7 +25,7 @@ from slipway.waiting import Backoff
 from tests.contract.life import INSTANTIATE
 from tests.contract.plans import run_plan
 from tests.lab.kube.fake_kubelet import FakeNode
-from tests.lab.kubernetes.test_kubernetes_failures import Cnf
+from tests.lab.kubernetes.small_cnf import Cnf
 from tests.unit.vim.authority import Authority
 from tests.unit.vim.kubernetes_targets import config, together, workload
 

@@ -121,7 +121,7 @@ class ObjectActions:
             objects = await _applied(session, args.before, args.namespace)
             plans = [one for file in args.before for one in file.objects]
             refs = [await session.ref(one, args.namespace) for one in plans]
-            found = await until_ready(session, refs, (), READY_TIMEOUT)
+            found = await until_ready(session, refs, await session.rules(args.rules), READY_TIMEOUT)
             pods = await until_vnfcs(session, found, {one.vdu for one in plans if one.vdu})
             return Outcome(objects=tuple(objects), machines=tuple(pods))
 
