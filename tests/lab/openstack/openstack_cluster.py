@@ -44,6 +44,15 @@ class OpenStackVnf(SlipwayLab):
 
 
 class OpenStackCluster(OpenStackVnf):
+    outside = ""  # a network that floating IPs are of
+
+    def kubeconfig(self) -> str:
+        """Floating IPs lead nowhere in this lab: with the addresses behind them."""
+        text = super().kubeconfig()
+        for one in self.cloud.user.network.ips():
+            text = text.replace(f"//{one.floating_ip_address}:", f"//{one.fixed_ip_address}:")
+        return text
+
     def request(self, flavour: str = "simple", **parameters: Any) -> dict[str, Any]:
         own = {"master_node": parameters.pop("master_node", {})}
         roles = zip(("master_node", "worker_node"), POINTS, strict=True)

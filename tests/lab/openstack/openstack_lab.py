@@ -177,13 +177,14 @@ class OpenStackLab:
             self.admin.compute.update_quota_set(project, **{name: getattr(usual, name) for name in limits})
 
     @contextmanager
-    def floating_network(self, name: str, cidr: str) -> Iterator[str]:
-        """An external network, and a router from it to `mgmt`, for a while: else Neutron gives no floating IPs."""
+    def floating_network(self, name: str, cidr: str, inside: str) -> Iterator[str]:
+        """An external network, and a router from it to the one that is `inside`, for a while: without it Neutron gives
+        ports there no floating IPs."""
         network = self.admin.network
         outside = network.create_network(name=name, is_router_external=True)
         network.create_subnet(name=name, network_id=outside.id, ip_version=4, cidr=cidr, is_dhcp_enabled=False)
         router = network.create_router(name=name, external_gateway_info={"network_id": outside.id})
-        door = network.create_port(network_id=self.network_id("mgmt"))  # mgmt's gateway is the lab's own
+        door = network.create_port(network_id=self.network_id(inside))  # the subnet's gateway is the lab's own
         network.add_interface_to_router(router, port_id=door.id)
         try:
             yield str(outside.id)

@@ -19,6 +19,7 @@ from slipway.vim.openstack.driver import OpenStackDriver
 from slipway.vim.openstack.heat import stack_name
 from tests.contract.life import FIRST, INSTANTIATE, TERMINATE, Life, back, heal, out, two_vdus
 from tests.contract.plans import Context, hand, run_plan
+from tests.lab.openstack.interrupted import interrupted
 from tests.lab.openstack.kept_stack import KeptStack, SharingLife, a_kept_stack
 from tests.lab.openstack.openstack_lab import OpenStackLab
 
@@ -70,14 +71,7 @@ async def half_done(life: Life, kind: OperationType, request: AnyRequest, cloud:
     """The step begins, and this process dies while Heat works."""
     context, plan = life.context(), await life.plan(kind, request)
     (step,) = plan.steps
-    action, args = hand(life.driver, step)
-    task = asyncio.ensure_future(action.run(args, context))
-    name = stack_name(life.instance_id)
-    await asyncio.to_thread(cloud.until, lambda: cloud.status(name).endswith("_IN_PROGRESS"))
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert (await asyncio.to_thread(cloud.status, name)).endswith("_IN_PROGRESS")
+    await interrupted(life, step, context, cloud)
     return context
 
 
