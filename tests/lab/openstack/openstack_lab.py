@@ -86,12 +86,18 @@ class OpenStackLab:
             if not self.admin.compute.find_flavor(f"size-{kind}"):
                 self.admin.compute.create_flavor(name=f"size-{kind}", vcpus=1, ram=512, disk=1)
         for name, cidr in NETWORKS.items():
-            if not self.user.network.find_network(name):
-                network = self.user.network.create_network(name=name)
-                self.user.network.create_subnet(name=name, network_id=network.id, ip_version=4, cidr=cidr)
+            self.own_network(name, cidr)
 
     def network_id(self, name: str) -> str:
         return str(self.user.network.find_network(name, ignore_missing=False).id)
+
+    def own_network(self, name: str, cidr: str) -> str:
+        """One of the project, by its name. It stays."""
+        api = self.user.network
+        if not api.find_network(name):
+            network = api.create_network(name=name)
+            api.create_subnet(name=name, network_id=network.id, ip_version=4, cidr=cidr)
+        return name
 
     def holdings(self) -> dict[str, set[str]]:
         """All that a VNF may leave."""

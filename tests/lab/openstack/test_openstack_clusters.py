@@ -1,5 +1,5 @@
-"""Clusters of the sample package on a real OpenStack, beyond the journey's: three masters with floating IPs, a script of
-the package, and a stack that somebody deleted.
+"""Clusters of the sample package on a real OpenStack, beyond the journey's: three masters with floating IPs, a script
+of the package, and a stack that somebody deleted.
 
 Routers of the lab forward nothing, so nodes and the masters' shared address are reached at their ports' own addresses.
 """
@@ -26,7 +26,8 @@ def cluster(
     tmp_path_factory: pytest.TempPathFactory, openstack_lab: OpenStackLab, kubernetes_engines: Engines
 ) -> Iterator[OpenStackCluster]:
     project = openstack_lab.project("clusters")
-    network = own_network(project)
+    # Only who owns a network may let ports of it have a further address, as masters do that share one.
+    network = project.own_network("clusters", "10.83.0.0/24")
     directory = tmp_path_factory.mktemp("clusters")
     with (
         project.floating_network("elsewhere", "198.51.100.0/24", network) as outside,
@@ -34,15 +35,6 @@ def cluster(
     ):
         cluster.network, cluster.outside = network, outside
         yield cluster
-
-
-def own_network(cloud: OpenStackLab) -> str:
-    """Only who owns a network may let ports of it have a further address, as masters do that share one. It stays."""
-    api, name = cloud.user.network, "clusters"
-    if not api.find_network(name):
-        network = api.create_network(name=name)
-        api.create_subnet(name=name, network_id=network.id, ip_version=4, cidr="10.83.0.0/24")
-    return name
 
 
 def test_three_masters_on_three_hosts_share_the_address_of_the_templates_port(cluster: OpenStackCluster) -> None:
