@@ -28,7 +28,7 @@ ON_MACHINES = {
     "world": "the contract between a cluster's steps and its machines, on real ones",
     "sandbox": "the contract of VIM drivers and all else that real machines show, and the Kubernetes image",
     "openstack": "VNFs and clusters on a real OpenStack: Heat, Nova, Neutron, Cinder, Glance, Keystone",
-    "kubespray": "real clusters that playbooks build, on OpenStack too, by Ansible; kubespray itself where it is at hand",
+    "kubespray": "real clusters that playbooks build, on OpenStack too, by Ansible; by kubespray where it is at hand",
     "kubernetes": "CNFs on a real Kubernetes API server: the contract of VIM drivers, failures, bad input",
     "helm": "CNFs of Helm charts by the real helm on a real API server: contract, lives, crashes, hostile charts",
     "registry": "a real registry as a VNF, on OpenStack too, and a real cluster that pulls from it by HTTPS",

@@ -134,6 +134,11 @@ class OpenStackLab:
         """ "" when there is none."""
         return next((one.status for one in self.user.orchestration.stacks(name=stack)), "")
 
+    def reasons(self, stack: str) -> set[str]:
+        """What Heat has recorded as reasons for what became of the stack's resources."""
+        api = self.user.orchestration
+        return {one.resource_status_reason for one in api.stack_events(api.find_stack(stack, ignore_missing=False))}
+
     def until(self, test: Callable[[], bool], seconds: float = 60) -> None:
         deadline = time.monotonic() + seconds
         while not test():

@@ -17,7 +17,7 @@ from slipway.model.operation import OperationType
 from slipway.model.requests import AnyRequest, HealRequest
 from slipway.vim.openstack.driver import OpenStackDriver
 from slipway.vim.openstack.heat import stack_name
-from tests.contract.life import FIRST, INSTANTIATE, TERMINATE, Life, back, heal, out, two_vdus
+from tests.contract.life import FIRST, INSTANTIATE, TERMINATE, Life, back, out, two_vdus
 from tests.contract.plans import Context, hand, run_plan
 from tests.lab.openstack.interrupted import interrupted
 from tests.lab.openstack.kept_stack import KeptStack, SharingLife, a_kept_stack
@@ -146,7 +146,8 @@ async def test_a_server_deleted_behind_our_back_is_shown_as_broken_and_healed_wi
     await asyncio.to_thread(cloud.remove_server, machine.resource_id)
     assert [one.id for one in (await life.found()).machines if not one.ready] == [sick]
     await life.run(OperationType.SCALE, out())
-    await life.run(OperationType.HEAL, heal(sick))
+    await life.run(OperationType.HEAL, HealRequest(vnfc_instance_id=(sick,), cause="silent since noon"))
+    assert "silent since noon" in await asyncio.to_thread(cloud.reasons, stack_name(life.instance_id))
     after = await life.found()
     assert {port.id for port in machine.ports} <= {port.id for port in after.ports}
     assert all(one.ready for one in after.machines)
