@@ -62,9 +62,9 @@ class OpenStackVnf(SlipwayLab):
 class OpenStackCluster(OpenStackVnf):
     outside = ""  # a network that floating IPs are of
 
-    def kubeconfig(self) -> str:
+    def cluster_kubeconfig(self) -> str:
         """Floating IPs lead nowhere in this lab: with the addresses behind them."""
-        text = super().kubeconfig()
+        text = super().cluster_kubeconfig()
         for one in self.cloud.user.network.ips():
             text = text.replace(f"//{one.floating_ip_address}:", f"//{one.fixed_ip_address}:")
         return text
