@@ -137,6 +137,22 @@ async def test_a_stack_deleted_behind_our_back_is_named_and_made_again_by_a_heal
     await life.agreed()
 
 
+async def test_a_heal_with_all_makes_ports_and_volumes_anew_and_of_the_whole_the_stack(life: Life) -> None:
+    await life.instantiated()
+    (sick, well), before = life.vnfcs(), await life.found()
+    held = {one.id: {*(port.id for port in one.ports), *(disk.id for disk in one.volumes)} for one in before.machines}
+    await life.run(OperationType.HEAL, HealRequest(vnfc_instance_id=(sick,), additional_params={"all": True}))
+    after = await life.found()
+    there = {*(port.id for port in after.ports), *(disk.id for disk in after.volumes)}
+    assert not held[sick] & there
+    assert held[well] <= there
+    await life.agreed()
+    await life.run(OperationType.HEAL, HealRequest(additional_params={"all": True}))
+    assert (await life.found()).objects[0].id != before.objects[0].id
+    assert await life.counts() == {"base": 1, "work": 2}
+    await life.agreed()
+
+
 async def test_a_server_deleted_behind_our_back_is_shown_as_broken_and_healed_with_its_port(
     life: Life, cloud: OpenStackLab
 ) -> None:
