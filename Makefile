@@ -33,7 +33,7 @@ demo-fast: install  ## the same on simulated machines, in seconds, anywhere
 	@$(BIN)/python demo/demo.py --simulated
 
 test: install  ## all tests but the groups below; one life of a real cluster where we are root
-	@test "$$(id -u)" != 0 || (lab/hosts/install && lab/scripts/install && lab/openstack/install)
+	@test "$$(id -u)" != 0 || (lab/hosts/install && lab/scripts/install && lab/haproxy/install && lab/openstack/install)
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy

@@ -1,4 +1,5 @@
-"""On the lab's API server: 200 objects applied by Slipway and by `kubectl apply`, and what watching 1000 pods takes.
+"""On the lab's API server: calls that each operation makes, 200 objects applied by Slipway and by `kubectl apply`, and
+what watching 1000 pods takes.
 
 python -m bench.kubernetes      these alone; the lab's programs are built the first time (lab/kubernetes)
 """
@@ -15,18 +16,23 @@ import sys
 import tempfile
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 
 from bench import figures
 
+if TYPE_CHECKING:
+    from slipway.kube.api import Api
+
 LAB = Path(__file__).parents[1] / "lab" / "kubernetes"
 OBJECTS, PODS, TURNS = 200, 1000, 3
+COUNTED = 30  # objects of the CNF whose operations are counted
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,21 @@ def _by_kubectl(plane: ControlPlane, place: Path) -> float:
     return time.perf_counter() - began
 
 
+async def calls(plane: ControlPlane) -> dict[str, Counter[str]]:
+    """Of each operation on a CNF, by verb."""
+    from slipway.kube.api import Api
+    from slipway.kube.credentials import from_kubeconfig
+    from tests.lab.kube.fake_kubelet import fake_node
+    from tests.lab.kubernetes.conftest import vim_of
+    from tests.lab.kubernetes.counted_calls import calls_of_operations
+
+    who = from_kubeconfig(plane.kubeconfig.read_text())
+    async with Api(who) as api:
+        await _until_pods_can_be(api)
+        async with fake_node(api):
+            return await calls_of_operations(vim_of(who, "default"), COUNTED)
+
+
 def watching(plane: ControlPlane) -> float:
     """MiB by which a process grows that has listed the pods and watches them, in a process of its own."""
     asyncio.run(_make_pods(plane))
@@ -120,15 +141,21 @@ def watching(plane: ControlPlane) -> float:
 async def _make_pods(plane: ControlPlane) -> None:
     from slipway.kube.api import Api
     from slipway.kube.credentials import from_kubeconfig
-    from slipway.kube.interface import ObjectRef
-    from slipway.kube.wait_ready import wait_ready
 
     async with Api(from_kubeconfig(plane.kubeconfig.read_text())) as api:
-        await wait_ready(api, [ObjectRef("v1", "ServiceAccount", "default", "default")], (), 60)
+        await _until_pods_can_be(api)
         container = {"name": "main", "image": "registry.slipway.test/pause:1"}
         spec = {"containers": [container], "schedulingGates": [{"name": "slipway.io/bench"}]}
         pods = [{"metadata": {"name": f"pod-{number}"}, "spec": spec} for number in range(PODS)]
         await asyncio.gather(*(api.create("/api/v1/namespaces/default/pods", pod) for pod in pods))
+
+
+async def _until_pods_can_be(api: Api) -> None:
+    """They need the account that a controller makes."""
+    from slipway.kube.interface import ObjectRef
+    from slipway.kube.wait_ready import wait_ready
+
+    await wait_ready(api, [ObjectRef("v1", "ServiceAccount", "default", "default")], (), 60)
 
 
 def _grown(kubeconfig: str) -> float:
@@ -136,11 +163,12 @@ def _grown(kubeconfig: str) -> float:
         from slipway.kube.api import Api
         from slipway.kube.credentials import from_kubeconfig
         from slipway.kube.watch import Selection, Watch
+        from slipway.vim.kubernetes.vnfcs import slim
 
         async with Api(from_kubeconfig(kubeconfig)) as api:
             pods = Selection(await api.discovery.resource("v1", "Pod"), "default")
             before = _rss_mib()
-            async with Watch(api, [pods], lambda pod: str(pod["status"].get("phase"))) as found:
+            async with Watch(api, [pods], slim) as found:
                 while not found.complete or len(found.objects) < PODS:
                     if not await found.changed(60):
                         raise SystemExit("the pods are not seen")
@@ -158,6 +186,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="slipway-bench-") as directory:
         place = Path(directory)
         with lab(place / "control-plane") as plane:
+            for operation, counted in asyncio.run(calls(plane)).items():
+                told = ", ".join(f"{number} {verb}" for verb, number in sorted(counted.items()))
+                print(f"  calls of {operation} of a CNF of {COUNTED} objects: {told}", flush=True)
             ours, theirs = applied(plane, place)
             for who, seconds in (("by Slipway", ours), ("by kubectl", theirs)):
                 print(f"  {OBJECTS} objects {who}: {', '.join(f'{one:.2f}' for one in seconds)} s")

@@ -12,9 +12,17 @@ from slipway.model.descriptor import Descriptor
 from slipway.model.errors import BadRequest, RequestError, Unprocessable
 from slipway.model.instance import ExtVirtualLink, VnfExtCpData
 from slipway.model.operation import OperationType
-from slipway.model.requests import ChangeExtConnRequest, CreateRequest, ModifyRequest, ScaleRequest, ScaleType
+from slipway.model.requests import (
+    ChangeExtConnRequest,
+    CreateRequest,
+    ModifyRequest,
+    ScaleRequest,
+    ScaleType,
+    TerminateRequest,
+    TerminationType,
+)
 from tests.functional.cluster_rig import ClusterRig
-from tests.functional.kubespray_rig import BALANCER, KUBESPRAY, ROOT, ansible, instantiate, kubespray_rig
+from tests.functional.kubespray_rig import BALANCER, KUBESPRAY, ROOT, ansible, instantiate, kubespray_rig, parameters
 from tests.functional.next_package import NEXT_ID, onboard_next
 from tests.functional.rig import settings_in
 
@@ -147,3 +155,34 @@ async def test_masters_are_not_scaled_and_the_reason_is_told(tmp_path: Path) -> 
         await rig.completed(INSTANTIATE, instance.vnf.id, instantiate())
         with pytest.raises(BadRequest, match="'masters' scales masters, and kubespray adds and removes them only by"):
             await rig.rig.slipway.lcm.start_operation(SCALE, instance.vnf.id, request)
+
+
+HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ6Yw0T9Ck3S8m2Zz0v0p0mEo0uV2h9v0Q1m3n5b7c9d"
+MOVED: dict[str, dict[str, Any]] = {
+    "another address": {"ip_address": "192.0.2.66"},
+    "another port": {"ssh_port": 2222},
+    "another host key": {"host_key": HOST_KEY},
+    "with its own login": {"ip_address": "192.0.2.66", "password": "their own"},
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+async def test_stored_secrets_do_not_go_to_another_ansible_server(tmp_path: Path, name: str) -> None:
+    """Whoever may scale and not read them would only have to name a server of his own; a termination goes there too."""
+    asked = {"k8s_cluster_installation_param": {"ansible": MOVED[name]}}
+    scale = ScaleRequest(type=ScaleType.SCALE_OUT, aspect_id="workers", additional_params=asked)
+    terminate = TerminateRequest(termination_type=TerminationType.FORCEFUL, additional_params=asked)
+    async with kubespray_rig(settings_in(tmp_path)) as rig:
+        instance_id = await cluster(rig)
+        for operation, request in ((SCALE, scale), (OperationType.TERMINATE, terminate)):
+            with pytest.raises(BadRequest, match=r"ansible: .*give again: .*master_node, worker_node"):
+                await rig.rig.slipway.lcm.start_operation(operation, instance_id, request)
+
+
+async def test_with_all_secrets_given_again_the_ansible_server_may_be_another(tmp_path: Path) -> None:
+    registries = [{"connection_type": 1, "server": "registry.example", "username": "u", "password": "p4ssw0rd"}]
+    asked = parameters(ansible=ansible(ip_address="192.0.2.66"), private_registry_connection_info=registries)
+    request = ScaleRequest(type=ScaleType.SCALE_OUT, aspect_id="workers", additional_params=asked)
+    async with kubespray_rig(settings_in(tmp_path)) as rig:
+        instance_id = await cluster(rig, private_registry_connection_info=registries)
+        await rig.rig.slipway.lcm.start_operation(SCALE, instance_id, request)

@@ -26,6 +26,7 @@ from tests.functional.kubespray_rig import (
     instantiate,
     inventory_of,
     kubespray_rig,
+    parameters,
     server_of,
 )
 from tests.functional.next_package import NEXT_ID, onboard_next
@@ -359,7 +360,7 @@ async def test_a_whole_heal_sets_the_balancer_up_again(tmp_path: Path) -> None:
 async def test_a_server_that_one_request_names_keeps_nothing(tmp_path: Path) -> None:
     """What scale and heal say is not kept: the next operation is on the instance's own server again."""
     other = "192.0.2.11"
-    moved = {"k8s_cluster_installation_param": {"ansible": ansible(ip_address=other)}}
+    moved = parameters(ansible=ansible(ip_address=other))
     async with kubespray_rig(settings_in(tmp_path)) as rig:
         instance_id = await cluster(rig)
         for request in (out(), back()):
@@ -369,15 +370,17 @@ async def test_a_server_that_one_request_names_keeps_nothing(tmp_path: Path) -> 
             assert [(server_of(rig, one).files, server_of(rig, one).jobs) for one in (ADDRESS, other)] == [({}, {})] * 2
         await rig.completed(SCALE, instance_id, out())
         assert server_of(rig).files != {}
+        await rig.completed(TERMINATE, instance_id, replace(GRACEFUL, additional_params=moved))
+        assert server_of(rig).files == {}
 
 
 async def test_a_server_that_is_replaced_by_another_keeps_nothing(tmp_path: Path) -> None:
     other = "192.0.2.11"
-    named = {"kubernetes_version": "1.34.4", "ansible": ansible(ip_address=other)}
+    named = parameters(kubernetes_version="1.34.4", ansible=ansible(ip_address=other))
     async with kubespray_rig(settings_in(tmp_path)) as rig:
         instance_id = await cluster(rig, kubernetes_version="1.33.13")
         await onboard_next(rig.rig, KUBESPRAY, tmp_path / "next", NEXT_ID)
-        request = ChangePackageRequest(vnfd_id=NEXT_ID, additional_params={"k8s_cluster_installation_param": named})
+        request = ChangePackageRequest(vnfd_id=NEXT_ID, additional_params=named)
         await rig.completed(OperationType.CHANGE_VNFPKG, instance_id, request)
         assert server_of(rig).files == {}
         assert server_of(rig, other).files != {}

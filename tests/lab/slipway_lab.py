@@ -137,9 +137,12 @@ class SlipwayLab(ABC):
     def health(self) -> dict[str, Any]:
         return self.http.get(f"/slipway/v1/clusters/{self.vnf}", timeout=90).json()  # type: ignore[no-any-return]
 
+    def cluster_kubeconfig(self) -> str:
+        return str(self.http.get(f"/slipway/v1/clusters/{self.vnf}/kubeconfig").json()["kubeconfig"])
+
     def kube(self, work: Callable[[KubeApi], Awaitable[T]]) -> T:
         """By the kubeconfig that a user gets, at the cluster's own address."""
-        text = self.http.get(f"/slipway/v1/clusters/{self.vnf}/kubeconfig").json()["kubeconfig"]
+        text = self.cluster_kubeconfig()
 
         async def done() -> T:
             async with Api(from_kubeconfig(text)) as api:

@@ -1,14 +1,7 @@
-"""A real registry as a VNF, with TLS, a login and a volume, and a real cluster that pulls from it.
-
-The registry is Debian's: its package is in the VNF package, for machines need not reach a repository.
-"""
+"""A real registry as a VNF, with TLS, a login and a volume, and a real cluster that pulls from it."""
 
 from __future__ import annotations
 
-import base64
-import json
-import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,23 +14,17 @@ from slipway.kube import paths
 from slipway.kube.waiting import wait_for_pod
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engines import Engines
-from slipway.vim.sandbox.image.kubernetes import programs
-from slipway.vim.sandbox.image.kubernetes.oci import Image, layer_of, write_archive
-from slipway.vim.sandbox.image.kubernetes.program_cache import ProgramCache
 from slipway.vim.sandbox.inventory import everything
-from slipway.vim.sandbox.paths import default_cache
-from tests.functional.next_package import NEXT_ID, OTHER_ID, next_package
+from tests.functional.next_package import OTHER_ID, next_package
 from tests.lab.cluster_lab import PASSWORD, SAMPLE, ClusterLab, a_lab, parameters
+from tests.lab.registry_lab import SECRET, SLOT, USER, RegistryLab, installation, registry_package
 from tests.lab.slipway_lab import INSTANCES
 from tests.lab.stages import needs
 
 pytestmark = pytest.mark.group(name="registry")
 
 REGISTRY = Path(__file__).parents[2] / "samples" / "registry-sandbox"
-DEBIAN = "Files/docker-registry.deb"
-USER, SECRET = "puller", "let me: \"in\" % 'please'"
-SLOT = "PrivateRegistryVDU-0"
-INSTALLATION, CONNECTION = "private_registry_installation_param", "private_registry_connection_info"
+CONNECTION = "private_registry_connection_info"
 ONE_WORKER = {
     "min_number_of_instances: 2": "min_number_of_instances: 1",
     "number_of_instances: 2": "number_of_instances: 1",
@@ -45,24 +32,10 @@ ONE_WORKER = {
 
 
 @dataclass
-class Setting:
-    """One Slipway with two VNFs; `lab.vnf` is the one that is worked on."""
+class Setting(RegistryLab[ClusterLab]):
+    """One Slipway with two VNFs."""
 
-    lab: ClusterLab
-    directory: Path
-    proof: Path  # an archive with the image proof:1
-    registry: str = ""
     cluster: str = ""
-
-    @property
-    def outputs(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.lab.http.get(f"{INSTANCES}/{self.registry}").json()
-        outputs: dict[str, Any] = found["instantiatedVnfInfo"]["metadata"]["registry"]
-        return outputs
-
-    @property
-    def server(self) -> str:
-        return str(self.outputs["server"])
 
     def at_registry(self) -> ClusterLab:
         self.lab.vnf = self.registry
@@ -76,33 +49,11 @@ class Setting:
         return {"connection_type": 1, "server": self.server, "username": USER, "password": SECRET,
                 "certificate_path": "Files/registries/ca.crt", "image": "proof:1", **more}  # fmt: skip
 
-    def skopeo(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """As a person uses it: with a file of logins, and the CA in a directory."""
-        certificates = self.directory / "certificates"
-        certificates.mkdir(exist_ok=True)
-        (certificates / "ca.crt").write_text(self.outputs["ca"])
-        login = base64.b64encode(f"{USER}:{SECRET}".encode()).decode()
-        logins = self.directory / "auth.json"
-        logins.write_text(json.dumps({"auths": {self.server: {"auth": login}}}))
-        verb, *rest = (word.replace("CERTS", str(certificates)) for word in words)
-        command = ["skopeo", "--command-timeout", "120s", verb, "--authfile", str(logins), *rest]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
 
 @pytest.fixture(scope="module")
 def setting(tmp_path_factory: pytest.TempPathFactory, engines: Engines) -> Iterator[Setting]:
-    if shutil.which("skopeo") is None:
-        pytest.skip("no skopeo on this machine: lab/hosts/install brings it")
     directory = tmp_path_factory.mktemp("registry")
-    program = ProgramCache(default_cache() / "kubernetes", print).built(programs.pause())
-    pause = layer_of(directory / "proof.zst", {"pause": program})
-    proof = directory / "proof.tar"
-    write_archive(proof, [Image("registry.slipway.test/proof:1", [pause], {"Entrypoint": ["/pause"]})])
-    tree = next_package(REGISTRY, directory, NEXT_ID, words={})
-    (tree / "Files" / "images").mkdir(parents=True)
-    shutil.copy(proof, tree / "Files" / "images" / "proof.tar")
-    subprocess.run(["apt-get", "download", "-qq", "docker-registry"], cwd=directory, check=True)
-    shutil.copy(next(directory.glob("docker-registry_*.deb")), tree / DEBIAN)
+    tree, proof = registry_package(REGISTRY, directory, {})
     with a_lab(directory / "lab", engines) as lab:
         lab.vnfd = lab.onboard(tree)
         yield Setting(lab, directory, proof)
@@ -112,10 +63,8 @@ def test_a_registry_with_https_and_a_login(setting: Setting) -> None:
     lab = setting.lab
     lab.create()
     setting.registry = lab.vnf
-    asked = {"ssh_cp_name": "CP1", "ssh_username": "slipway", "ssh_password": PASSWORD, "source": "package",
-             "package_path": DEBIAN, "tls": {"names": ["registry.slipway.test"]}, "data_volume": "registryData",
-             "users": [{"username": USER, "password": SECRET}]}  # fmt: skip
-    lab.run("instantiate", {"flavourId": "simple", "additionalParams": {INSTALLATION: asked}})
+    asked = installation(ssh_username="slipway", ssh_password=PASSWORD)
+    lab.run("instantiate", {"flavourId": "simple", "additionalParams": asked})
     assert lab.inside(SLOT, "systemctl", "is-enabled", "slipway-registry").strip() == "enabled"
     assert "caPrivateKey" not in setting.outputs
     assert SECRET not in lab.inside(SLOT, "cat", "/etc/slipway-registry/htpasswd")
@@ -126,13 +75,7 @@ needs_registry = needs(test_a_registry_with_https_and_a_login)
 
 @needs_registry
 def test_a_client_pushes_and_pulls(setting: Setting) -> None:
-    place = f"docker://{setting.server}/pushed:1"
-    pushed = setting.skopeo("copy", "--dest-cert-dir=CERTS", f"oci-archive:{setting.proof}", place)
-    assert pushed.returncode == 0, pushed.stderr
-    pulled = setting.skopeo("copy", "--src-cert-dir=CERTS", place, f"dir:{setting.directory / 'pulled'}")
-    assert pulled.returncode == 0, pulled.stderr
-    loaded = setting.skopeo("inspect", "--cert-dir=CERTS", "--raw", f"docker://{setting.server}/proof:1")
-    assert loaded.returncode == 0, loaded.stderr
+    setting.push_and_pull()
 
 
 @needs_registry
@@ -153,9 +96,7 @@ def test_a_heal_keeps_images_address_and_authority(setting: Setting) -> None:
     lab, before = setting.at_registry(), setting.outputs
     lab.heal(SLOT)
     assert setting.outputs == before
-    for image in ("pushed:1", "proof:1"):
-        seen = setting.skopeo("inspect", "--cert-dir=CERTS", "--raw", f"docker://{setting.server}/{image}")
-        assert seen.returncode == 0, seen.stderr
+    setting.has_images("pushed:1", "proof:1")
 
 
 @needs_registry

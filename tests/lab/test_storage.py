@@ -17,50 +17,16 @@ from tests.lab.claiming_cnf import CLAIM, claiming_cnf
 from tests.lab.cluster_lab import PASSWORD, ClusterLab, parameters
 from tests.lab.slipway_lab import INSTANCES, OPERATIONS
 from tests.lab.stages import needs
+from tests.lab.stored_data import VOLUMES, available, read, storage_server, url, volumes, write
 
 pytestmark = pytest.mark.group(name="storage")
 
-SERVER = {
-    "ssh_cp_name": "storageServer_CP1",
-    "username": "slipway",
-    "password": PASSWORD,
-    "cinder_volume_setup_params": [{"volume_resource_id": "storageServer_volume", "mount_to": "/volume"}],
-    "nfs_server_setup_params": [
-        {"export_dir": f"/volume/nfs/pv{number}", "export_to": "10.12.0.0/24"} for number in (1, 2)
-    ],
-}
-VOLUMES = [
-    {"pv_manifest_file_path": f"Files/kubernetes/nfs-pv{number}.yaml", "nfs_server_cp": "storageServer_CP1"}
-    for number in (1, 2)
-]
+SERVER = storage_server("10.12.0.0/24", username="slipway", password=PASSWORD)
 
 
 def instantiation(**server: Any) -> dict[str, Any]:
     given = parameters(storage_server={**SERVER, **server}, pv_registration_params=VOLUMES)
     return {"flavourId": "storage", "additionalParams": given}
-
-
-def volumes(lab: ClusterLab) -> dict[str, tuple[str, str]]:
-    """Phase and server, by name."""
-    found = lab.kube(lambda api: api.list("/api/v1/persistentvolumes"))
-    return {one["metadata"]["name"]: (one["status"]["phase"], one["spec"]["nfs"]["server"]) for one in found}
-
-
-def available(lab: ClusterLab) -> dict[str, tuple[str, str]]:
-    address = lab.address("storageServer-0")
-    return {"nfs-pv1": ("Available", address), "nfs-pv2": ("Available", address)}
-
-
-def url(lab: ClusterLab, file: str) -> str:
-    return f"nfs://{lab.address('storageServer-0')}/volume/nfs/pv1/{file}?version=4"
-
-
-def write(lab: ClusterLab, slot: str, file: str, text: str) -> None:
-    lab.inside(slot, "sh", "-c", f"echo '{text}' >/tmp/{file} && nfs-cp /tmp/{file} '{url(lab, file)}'")
-
-
-def read(lab: ClusterLab, slot: str, file: str) -> str:
-    return lab.inside(slot, "nfs-cat", url(lab, file)).strip()
 
 
 def until(look: Callable[[], bool], what: str, within: float = 120) -> None:

@@ -20,7 +20,7 @@ def assignments(given: Iterable[str] | None, option: str) -> dict[str, Any]:
     return {key: _value(value) for key, value in _split(given, option)}
 
 
-def texts(given: Iterable[str] | None, option: str) -> dict[str, str]:
+def string_assignments(given: Iterable[str] | None, option: str) -> dict[str, str]:
     """Everything is text: `project=007` stays so."""
     return dict(_split(given, option))
 

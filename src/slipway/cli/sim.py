@@ -14,7 +14,7 @@ from slipway.cli.session import Session, command
 
 app = typer.Typer(no_args_is_help=True)
 
-TEXTS = frozenset({"asked", "call", "machine", "kind", "fault", "message"})
+STRING_FIELDS = frozenset({"asked", "call", "machine", "kind", "fault", "message"})
 
 
 @app.callback()
@@ -62,7 +62,7 @@ def parse_rule(given: str, option: str) -> dict[str, Any]:
     head, message, rest = given.partition("message=")
     pairs = [part for part in head.split(",") if part]
     rule = assignments(pairs, option)
-    rule = {key: str(value) if key in TEXTS else value for key, value in rule.items()}
+    rule = {key: str(value) if key in STRING_FIELDS else value for key, value in rule.items()}
     if message:
         rule["message"] = rest
     if "kind" not in rule:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from slipway.cli.assignments import FILE_HINT, assignments, read_mapping, texts
+from slipway.cli.assignments import FILE_HINT, assignments, read_mapping, string_assignments
 from slipway.cli.lookup import find_vnf
 from slipway.cli.paths import INSTANCES, item_path
 from slipway.cli.session import Session, command
@@ -200,7 +200,7 @@ def _links(vnf: dict[str, Any], networks: list[str] | None) -> list[dict[str, An
     there = (vnf.get("instantiatedVnfInfo") or {}).get("extVirtualLinkInfo") or ()
     known = {link["resourceHandle"]["resourceId"]: link["id"] for link in there}
     links: dict[str, dict[str, Any]] = {}
-    for point, network in texts(networks, "--network").items():
+    for point, network in string_assignments(networks, "--network").items():
         id_ = known.get(network, network if network not in known.values() else f"to {network}")
         link = links.setdefault(network, {"id": id_, "resourceId": network, "extCps": []})
         link["extCps"].append({"cpdId": point})

@@ -80,7 +80,7 @@ class NoAccess(StepError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class RegistryResponse:
     """Of a registry: a status, and the challenge when it wants a login."""
 
     status: int
@@ -124,7 +124,7 @@ def default_port(registry: RegistryParameters) -> str:
     return "443" if registry.connection_type == HTTPS else "80"
 
 
-def read_answer(registry: RegistryParameters, node: str, result: Result) -> Answer:
+def read_answer(registry: RegistryParameters, node: str, result: Result) -> RegistryResponse:
     """NoAccess when there was none."""
     if not result.ok:
         said = _reason(result.stderr) or f"curl ended with {result.exit_code}"
@@ -139,10 +139,10 @@ def read_answer(registry: RegistryParameters, node: str, result: Result) -> Answ
         head, _, body = body.partition("\n\n")
     status = re.match(r"HTTP/\S+ (\d{3})", head)
     challenge = re.search(r"^www-authenticate:\s*(.+)$", head, re.MULTILINE | re.IGNORECASE)
-    return Answer(int(status[1]) if status else 0, challenge[1].strip() if challenge else "", body)
+    return RegistryResponse(int(status[1]) if status else 0, challenge[1].strip() if challenge else "", body)
 
 
-def check_answer(registry: RegistryParameters, node: str, answer: Answer) -> str | None:
+def check_answer(registry: RegistryParameters, node: str, answer: RegistryResponse) -> str | None:
     """The URL of a token to ask for, if the registry wants one; else None, when all is well. NoAccess if it is not."""
     if answer.status == 200:
         return None

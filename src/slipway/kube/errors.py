@@ -24,6 +24,7 @@ _NO_ROLES_YET = 'User "kubernetes-admin" cannot '
 NOT_THE_SCHEMA = "failed to create typed patch object"
 QUOTA = "exceeded quota:"
 DENIED = re.compile(r"admission webhook .* denied the request|ValidatingAdmissionPolicy .* denied request")
+_ACCOUNT = re.compile(r'\b[Uu]ser "')  # whom roles don't allow something; admission plugins name the object alone
 BUDGET = "DisruptionBudget"
 TERMINATING = "NamespaceTerminating"
 
@@ -168,9 +169,9 @@ def _is_temporary(status: int, message: str) -> bool:
     return (status == 429 or status >= 500) and NOT_THE_SCHEMA not in message
 
 
-def is_quota(error: KubeError) -> bool:
-    """A namespace is full: nothing is wrong with what was asked."""
-    return error.status == 403 and QUOTA in error.detail
+def is_admission(status: int | None, message: str) -> bool:
+    """A rule of the cluster refuses what was asked (PodSecurity, LimitRange, a policy), whoever asks for it."""
+    return status == 403 and " is forbidden: " in message and not _ACCOUNT.search(message)
 
 
 def _cure(status: int, reason: str, message: str) -> str | None:
@@ -180,6 +181,8 @@ def _cure(status: int, reason: str, message: str) -> str | None:
         return "free some of the quota that is named, or have it raised."
     if status in (400, 403) and DENIED.search(message):
         return "correct what the admission webhook or policy names."
+    if is_admission(status, message):
+        return "correct what is named: a rule of the cluster refuses it, whoever asks."
     if status == 409:
         return (
             "remove the one that is there, or give another name."
@@ -190,6 +193,7 @@ def _cure(status: int, reason: str, message: str) -> str | None:
         401: "give credentials that this cluster knows; a token may have expired.",
         403: "let a role binding allow it to the user that is named.",
         404: "correct the name, or make it first.",
+        405: "objects of this kind can't be kept: leave it out of the manifests.",
         422: "correct the field that is named.",
     }.get(status)
 

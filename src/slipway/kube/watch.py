@@ -34,7 +34,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0  # seconds before a watch is begun again
 MOST_SELECTIONS = 100  # each is a connection
 BY_NAME = 3  # objects of a kind that are watched each by its name
 MOST_OBJECTS = 100_000  # of one selection
-TOGETHER = 0.05  # seconds in which changes are gathered before they are looked at
+DEBOUNCE = 0.05  # seconds in which changes are gathered before they are looked at
 REPORT_EVERY = 2.0  # seconds
 
 
@@ -100,7 +100,7 @@ async def wait_until(
                 if seen.hopeless:
                     raise StepError(f"stopped waiting for {what}: {last}.")
                 told(last)
-            await asyncio.sleep(min(TOGETHER, max(0.0, end - time.monotonic())))
+            await asyncio.sleep(min(DEBOUNCE, max(0.0, end - time.monotonic())))
         trouble = f"; {watch.trouble}" if watch.trouble else ""
     raise StepError(
         f"timed out after {limit:g} s waiting for {what} (last condition: {last}{trouble}).", temporary=True

@@ -46,7 +46,7 @@ class KubesprayChange:
         return self.balancer is not None and self.balancer.node.machine not in there
 
     @property
-    def standing_balancer(self) -> Nodes:
+    def unchanged_balancer(self) -> Nodes:
         """The balancer, where this operation leaves its machine as it is."""
         return () if self.balancer_is_new else self.published
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from slipway.cluster.checks import check_files
 from slipway.cluster.driver import REGISTERS_VIM, check_connectivity, check_heal, check_quorum, check_version, is_whole
-from slipway.cluster.parameters import PATH, REGISTRIES
+from slipway.cluster.parameters import NAME, PATH, REGISTRIES
 from slipway.cluster.plans import plan_unregister
 from slipway.cluster.request import ClusterRequest, cluster_vim_name, read_request
 from slipway.cluster.steps.dependencies import Dependencies
@@ -20,6 +20,7 @@ from slipway.kubespray.change import (
     ansible_server,
     balancer_role_of,
     kubespray_change,
+    recorded_host_key,
     server_before,
 )
 from slipway.kubespray.checks import check_kubespray_cluster, refuse_what_kubespray_lacks
@@ -28,14 +29,19 @@ from slipway.model.action import Action
 from slipway.model.connectivity import refuse_moves
 from slipway.model.errors import BadRequest, RequestError, Unprocessable
 from slipway.model.hooks import KUBESPRAY_DRIVERS, Edges, HookPlan
+from slipway.model.instance import VnfInstance
+from slipway.model.json_documents import merge_patch
 from slipway.model.operation import OperationType
 from slipway.model.requests import ChangeExtConnRequest, ModifyRequest, ScaleRequest, TerminateRequest, TerminationType
+from slipway.model.secrets import find_references, redact
 from slipway.model.situation import PlanningSituation, Situation
 
 # Playbooks tell them to nodes that they make; those that stand would not hear of others.
 REGISTRIES_STAY = (
     "registries of a cluster by kubespray can't be changed while it stands; give them when it is instantiated."
 )
+# Whose secrets are on the Ansible server, or get us in there.
+ON_THE_SERVER = ("ansible", "master_node", "worker_node", "proxy", REGISTRIES)
 
 
 class KubesprayDriver:
@@ -47,6 +53,8 @@ class KubesprayDriver:
     def check(self, situation: Situation) -> None:
         if isinstance(situation.request, ModifyRequest):
             _refuse_registries(situation.request)
+        if situation.operation is not OperationType.INSTANTIATE:
+            _refuse_moved_secrets(situation)
         if checks := CHECKS.get(situation.operation):
             request = read_request(situation, check_kubespray_cluster)
             for check in checks:
@@ -73,8 +81,37 @@ def _refuse_registries(request: ModifyRequest) -> None:
         raise Unprocessable(f"vnfConfigurableProperties.{REGISTRIES}: {REGISTRIES_STAY}")
 
 
+def _refuse_moved_secrets(situation: Situation) -> None:
+    """Stored secrets go to the server that they were given for: who names another one gives them all again."""
+    stored, asked = situation.instance.parameters.get(NAME), situation.additional_params.get(NAME)
+    if not isinstance(stored, dict) or not isinstance(asked, dict):
+        return
+    now, vnf = merge_patch(stored, asked), situation.instance.vnf
+    if _place(stored.get("ansible"), vnf) == _place(now.get("ansible"), vnf):
+        return
+    kept = [
+        name
+        for name in ON_THE_SERVER
+        if not set(find_references(stored.get(name))).isdisjoint(find_references(now.get(name)))
+    ]
+    if kept:
+        raise BadRequest(
+            f"{PATH}.ansible: the stored secrets were given for the Ansible server that this cluster has, and go to no "
+            f"other address, port or host key; give again: {', '.join(kept)}."
+        )
+
+
+def _place(ansible: Any, vnf: VnfInstance) -> tuple[str, ...]:
+    given = ansible if isinstance(ansible, dict) else {}
+    address = str(given.get("ip_address"))
+    key = given.get("host_key") or recorded_host_key(vnf, address)
+    return address, str(given.get("ssh_port") or 22), str(key)
+
+
 def _check_registries(cluster: ClusterRequest, _: Any) -> None:
-    if cluster.asked.get(REGISTRIES) is not None:
+    """Said again as they are, for another Ansible server, they change nothing."""
+    asked = cluster.asked.get(REGISTRIES)
+    if asked is not None and redact(asked) != redact(cluster.stored_registries):
         raise BadRequest(f"{PATH}.{REGISTRIES}: {REGISTRIES_STAY}")
 
 

@@ -68,7 +68,7 @@ def inventory_step(
 
     `published`: machines whose addresses certificates name; else the balancer's, unless that is made anew itself.
     """
-    published = change.standing_balancer if published is None else published
+    published = change.unchanged_balancer if published is None else published
     args = WriteInventory(
         ansible=change.ansible,
         cluster=cluster,

@@ -149,7 +149,8 @@ def plan_terminate(change: KubesprayChange, edges: Edges, *, forceful: bool) -> 
     forgets = [forget(change.instance)] if change.nodes.parameters.external_lb_param else []
     reachable = change.nodes.cluster(control) if control and "start" in edges else None
     unregister = plan_unregister(change.instance, reachable)
-    clean = Plan.of(clean_step(change, forceful=forceful), *forgets)
+    former = [leave_server_step(change.former)] if change.former else []
+    clean = Plan.of(clean_step(change, forceful=forceful), *former, *forgets)
     if "start" in edges:
         return HookPlan(start=unregister, end=clean)
     return HookPlan(end=Plan.chain(unregister, clean))

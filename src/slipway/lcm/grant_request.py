@@ -69,7 +69,7 @@ def difference(situation: Situation, left: Resources) -> Difference:
     of it stays with its VNFC, also with one that is made anew, unless all that hangs on it is.
     """
     info = situation.instance.vnf.instantiated_vnf_info
-    there = {one.id: one for one in _standing(info, vim_key_of(situation.instance.vnf))} if info else {}
+    there = {one.id: one for one in _recorded(info, vim_key_of(situation.instance.vnf))} if info else {}
     then = {one.id: _definition(one.id, one.type, one.template) for one in left}
     known = {one.type for one in left}
     held = {vnfc.id: _holdings(vnfc, known) for vnfc in info.vnfc_resource_info} if info else {}
@@ -88,7 +88,7 @@ def difference(situation: Situation, left: Resources) -> Difference:
     )
 
 
-def _standing(info: InstantiatedVnfInfo, vim_key: str) -> Iterator[ResourceDefinition]:
+def _recorded(info: InstantiatedVnfInfo, vim_key: str) -> Iterator[ResourceDefinition]:
     for vnfc in info.vnfc_resource_info:
         if vnfc.slot is None:
             continue  # pods come and go without a grant for each

@@ -9,9 +9,7 @@ from slipway.cluster.parameters import PATH, ExternalLoadBalancerParameters
 from slipway.cluster.roles import unknown
 from slipway.cluster.schema import Problems, Refusal
 from slipway.cluster.spec import Node, SshLogin, StepArguments
-from slipway.cluster.steps.machine import address_of
 from slipway.cluster.values import Secret
-from slipway.model.action import StepContext
 from slipway.model.descriptor import ConnectionPoint, Flavour
 from slipway.model.machine import FoundMachine
 from slipway.model.target import VnfcMember
@@ -82,11 +80,6 @@ def balancer_of(
             )
             return Balancer(cluster=instance_id, node=node, script=parameters.script_path)
     return None
-
-
-async def balancer_address(balancer: Balancer, ctx: StepContext) -> str:
-    """Where all others reach it: the host of the cluster's API, which its certificate must name."""
-    return await address_of(balancer.node, ctx, balancer.node.ssh)
 
 
 def balancer_login(parameters: ExternalLoadBalancerParameters) -> SshLogin:

@@ -36,7 +36,7 @@ class _Stack(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     existing: bool | None = None
 
 
-class _Answer(msgspec.Struct, forbid_unknown_fields=True):
+class _ScriptOutput(msgspec.Struct, forbid_unknown_fields=True):
     stack: _Stack | None = None
     error: str | None = None
 
@@ -103,10 +103,10 @@ def _modules() -> list[Path]:
     return [*(path for path in _OURS.iterdir() if path.name != "__pycache__"), Path(yaml.__file__).parent]
 
 
-def _read(printed: bytes) -> _Answer:
+def _read(printed: bytes) -> _ScriptOutput:
     """As untrusted as all that a script prints. BadRequest names the place."""
     try:
-        answer = msgspec.json.decode(printed, type=_Answer)
+        answer = msgspec.json.decode(printed, type=_ScriptOutput)
     except msgspec.ValidationError as error:
         place, why = split_validation_error(error)
         raise BadRequest(f"{place[:100] or 'it'}: {why}.") from None

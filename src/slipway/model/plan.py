@@ -52,7 +52,7 @@ class Plan(msgspec.Struct, frozen=True):
         return Plan(steps)
 
     @staticmethod
-    def together(*plans: Plan) -> Plan:
+    def parallel(*plans: Plan) -> Plan:
         """All at once."""
         return Plan(tuple(step for plan in plans for step in plan.steps))
 
@@ -74,7 +74,7 @@ class Plan(msgspec.Struct, frozen=True):
     @staticmethod
     def each(items: Iterable[T], steps: Callable[[T], Iterable[Step]]) -> Plan:
         """The same chain of steps for each item, the items at once."""
-        return Plan.together(*(Plan.chain(*(Plan.of(step) for step in steps(item))) for item in items))
+        return Plan.parallel(*(Plan.chain(*(Plan.of(step) for step in steps(item))) for item in items))
 
     def ends(self) -> tuple[str, ...]:
         """The steps that nothing in this plan waits for."""

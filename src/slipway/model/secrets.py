@@ -133,16 +133,16 @@ def restore_references(document: Any, secrets: Iterable[tuple[dict[str, str], An
     return document
 
 
-def secret_texts(value: Any) -> Iterator[str]:
+def secret_strings(value: Any) -> Iterator[str]:
     """Every text in a secret that is long enough to be one."""
     if isinstance(value, str) and len(value) > 2:
         yield value
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield from secret_texts(str(value))
+        yield from secret_strings(str(value))
     elif isinstance(value, dict | list | tuple):
         inside: Iterable[Any] = value.values() if isinstance(value, dict) else value
         for item in inside:
-            yield from secret_texts(item)
+            yield from secret_strings(item)
 
 
 class Names:

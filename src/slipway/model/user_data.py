@@ -13,7 +13,7 @@ import msgspec
 
 from slipway.model.action import StepContext
 from slipway.model.errors import BadRequest, Unprocessable
-from slipway.model.secrets import secret_texts
+from slipway.model.secrets import secret_strings
 from slipway.model.target import VimResource
 
 FILE, CLASS = "lcm-operation-user-data", "lcm-operation-user-data-class"  # in additionalParams
@@ -28,8 +28,8 @@ UserDataOperation = Literal[
 
 def stack_data(stack: dict[str, Any], secrets: Any) -> dict[str, Any]:
     """Of an outcome: what a stack is told. It is one secret where a text has one among other words."""
-    known = tuple(secret_texts(secrets))
-    held = any(secret in text for text in secret_texts(stack) for secret in known)
+    known = tuple(secret_strings(secrets))
+    held = any(secret in text for text in secret_strings(stack) for secret in known)
     return {STACK_SECRET if held else STACK: stack}
 
 

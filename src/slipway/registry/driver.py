@@ -52,7 +52,7 @@ class RegistryDriver:
         parameters, document = _parameters(situation), _document(situation)[NAME]
         there = {machine.id for machine in situation.found.machines} if operation == "heal" else set[str]()
         nodes = [node for node in _nodes(situation, parameters) if node.machine not in there]
-        return HookPlan(end=Plan.together(*(_plan(node, parameters, document, situation) for node in nodes)))
+        return HookPlan(end=Plan.parallel(*(_plan(node, parameters, document, situation) for node in nodes)))
 
 
 def _plan(node: Node, parameters: InstallationParameters, document: dict[str, Any], situation: Situation) -> Plan:

@@ -171,6 +171,20 @@ async def test_an_object_of_somebody_else_is_left_as_it_is(
     assert found["data"] == {"key": "theirs"}
 
 
+@pytest.mark.parametrize("more", [{}, {"crds/leaves.yaml": "# none\n"}])
+async def test_a_hook_does_not_take_the_place_of_an_object_of_somebody_else(
+    api: Api, connection: VimConnection, driver: KubernetesVimDriver, namespace: str, more: dict[str, str]
+) -> None:
+    theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": namespace}}
+    before = await api.apply({**theirs, "data": {"key": "theirs"}})
+    hook = "{name: settings, annotations: {helm.sh/hook: pre-install}}"
+    ours = f"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {hook}\ndata: {{key: ours}}\n"
+    error = await Cnf(connection, driver, chart_of(web(ours), **more)).refused()
+    assert f"ConfigMap {namespace}/settings is there already" in error.detail
+    found = await api.get(paths.namespaced("/api/v1", namespace, "configmaps", "settings"))
+    assert found["metadata"]["uid"] == before["metadata"]["uid"]
+
+
 async def test_a_release_of_somebody_else_is_left_as_it_is(
     api: Api, connection: VimConnection, driver: KubernetesVimDriver, namespace: str
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from slipway.kube.api import Api
 from slipway.kube.apply import ForeignObject, apply
 from slipway.kube.deletion import Doomed, delete, wait_gone
-from slipway.kube.errors import KubeError, is_quota
+from slipway.kube.errors import QUOTA, KubeError
 from slipway.kube.interface import Object, ObjectRef
 from slipway.kube.ownership import INSTANCE, Owner, digest_of, made_by, manifest_digest
 from slipway.kube.wait_ready import wait_ready
@@ -120,7 +120,8 @@ async def test_a_full_namespace_is_told_as_a_quota(api: Api, namespace: str) -> 
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none", "namespace": namespace}}
     await apply(api, {**quota, "spec": spec}, US)
     error = await refused_by_quota(api, namespace)
-    assert is_quota(error)
+    assert error.status == 403
+    assert QUOTA in error.detail
     assert "free some of the quota" in error.detail
 
 

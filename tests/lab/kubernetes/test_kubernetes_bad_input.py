@@ -15,7 +15,7 @@ import yaml
 from slipway.kube import account, paths
 from slipway.kube.api import Api
 from slipway.kube.credentials import Credentials
-from slipway.kube.errors import KubeError, is_quota
+from slipway.kube.errors import QUOTA, KubeError
 from slipway.kube.interface import Object
 from slipway.model.action import VimConnection
 from slipway.model.errors import PackageError, VimError, VimFault
@@ -25,7 +25,7 @@ from slipway.waiting import Backoff
 from tests.contract.life import INSTANTIATE
 from tests.contract.plans import run_plan
 from tests.lab.kube.fake_kubelet import FakeNode
-from tests.lab.kubernetes.test_kubernetes_failures import Cnf
+from tests.lab.kubernetes.small_cnf import Cnf
 from tests.unit.vim.authority import Authority
 from tests.unit.vim.kubernetes_targets import config, together, workload
 
@@ -146,7 +146,7 @@ async def until_heard_of(api: Api, namespace: str) -> None:
         try:
             await api.create(secrets, {"metadata": {"name": "probe"}})
         except KubeError as error:
-            if is_quota(error) and "probe" in error.detail:
+            if error.status == 403 and QUOTA in error.detail and "probe" in error.detail:
                 return
             if error.status not in (403, 409):
                 raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import AsyncIterator
-from hashlib import sha256
 
 import pytest
 import yaml
@@ -16,16 +15,14 @@ from slipway.kube.api import Api
 from slipway.kube.credentials import Credentials
 from slipway.kube.errors import KubeError
 from slipway.model.action import VimConnection
-from slipway.model.descriptor import Aspect, Flavour, Vdu
+from slipway.model.descriptor import Vdu
 from slipway.model.errors import VimError
 from slipway.model.operation import OperationType
-from slipway.model.target import PackageFile
-from slipway.vim.kubernetes.driver import KubernetesVimDriver
 from slipway.waiting import Backoff
-from tests.contract.life import FIRST, INSTANTIATE, NEXT, ONE, OTHER, TERMINATE, UPDATE, Life, heal, out
-from tests.contract.plans import run_plan, undo_steps
+from tests.contract.life import FIRST, INSTANTIATE, NEXT, OTHER, TERMINATE, UPDATE, heal, out
 from tests.lab.kube.fake_kubelet import FakeNode
 from tests.lab.kubernetes.conftest import vim_of
+from tests.lab.kubernetes.small_cnf import Cnf
 from tests.lab.kubernetes.tcp_way import a_way_to
 from tests.unit.vim.kubernetes_targets import PATH, config, together, workload
 
@@ -42,40 +39,6 @@ spec:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
 """
 DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/leaves.failures.slipway.example"
-
-
-class Cnf:
-    """`first` and `next` are what its two packages have."""
-
-    def __init__(self, connection: VimConnection, first: str, next_: str = "", instance: str = ONE) -> None:
-        texts = {FIRST: first, NEXT: next_ or first}
-
-        def files_of(globs: tuple[str, ...], vnfd_id: str) -> dict[str, PackageFile]:
-            content = texts[vnfd_id].encode()
-            return {glob: PackageFile(content=content, digest=sha256(content).hexdigest()) for glob in globs}
-
-        web = Vdu(name="web", initial=2, maximum=5, container=True)
-        flavour = Flavour(
-            id="simple",
-            vdus={"web": web},
-            aspects={"workers": Aspect(name="workers", max_level=3, deltas={"web": (1,)})},
-            manifests=(PATH,),
-        )
-        self.life = Life(
-            KubernetesVimDriver(), connection, {FIRST: flavour, NEXT: flavour}, instance, files_of=files_of
-        )
-
-    async def instantiate(self) -> None:
-        await self.life.run(OperationType.INSTANTIATE, INSTANTIATE)
-
-    async def refused(self) -> VimError:
-        """The error that an instantiation ends with; what it made is taken back."""
-        context = self.life.context()
-        plan = await self.life.plan(OperationType.INSTANTIATE, INSTANTIATE)
-        with pytest.raises(VimError) as raised:
-            await run_plan(self.life.driver, plan, context)
-        await undo_steps(self.life.driver, list(plan.steps), context)
-        return raised.value
 
 
 async def test_an_unknown_kind_is_named(connection: VimConnection) -> None:

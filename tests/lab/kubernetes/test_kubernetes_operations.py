@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
 import pytest
 import yaml
 
@@ -18,19 +15,16 @@ from slipway.kube.interface import Object
 from slipway.model.action import VimConnection
 from slipway.model.errors import VimError
 from slipway.model.operation import OperationType
-from slipway.model.requests import ModifyRequest
-from slipway.outgoing.guard import Guard
-from slipway.vim.kubernetes.driver import KubernetesVimDriver
 from slipway.waiting import Backoff
 from tests.contract.life import FIRST, NEXT, TERMINATE, UPDATE, out
 from tests.contract.plans import run_plan, undo_steps
 from tests.lab.kube.fake_kubelet import FakeNode
-from tests.lab.kubernetes.test_kubernetes_failures import Cnf
-from tests.unit.vim.kubernetes_targets import PATH, config, together, workload
+from tests.lab.kubernetes.counted_calls import MODIFY, calls_of_operations
+from tests.lab.kubernetes.small_cnf import Cnf
+from tests.unit.vim.kubernetes_targets import config, together, workload
 
 pytestmark = pytest.mark.group(name="kubernetes")
 USES = "envFrom: [{configMapRef: {name: settings}}]"
-MODIFY = ModifyRequest(vnfd_id=NEXT, metadata={"configmap_secret_paths": [PATH]})
 POOLS = """
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -43,10 +37,20 @@ spec:
   - name: v1
     served: true
     storage: true
-    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, properties: {size: {type: integer}}}}
+        x-kubernetes-preserve-unknown-fields: true
     subresources: {scale: {specReplicasPath: .spec.size, statusReplicasPath: .status.size}}
 """
 DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/pools.operations.slipway.example"
+RULES = """
+apiVersion: slipway.io/v1
+kind: ReadinessRules
+rules:
+- {apiVersion: operations.slipway.example/v1, kind: Pool, ready: [{field: {path: spec.size, equals: 1}}]}
+"""
 POOL = "apiVersion: operations.slipway.example/v1\nkind: Pool\nmetadata: {name: web}\n"
 
 
@@ -146,52 +150,31 @@ async def test_a_custom_resource_is_scaled_where_its_definition_has_the_number(
     assert (await api.get(path))["spec"] == {"size": 3}
 
 
+async def test_what_a_rollback_makes_again_is_ready_by_the_rules_of_its_package(
+    api: Api, connection: VimConnection, pools: str, namespace: str, node: FakeNode
+) -> None:
+    """By its conditions it never would be."""
+    held = POOL.replace("web", "held") + "spec: {size: 1}\nstatus: {conditions: [{type: Ready, status: 'False'}]}\n"
+    cnf = Cnf(connection, together(held, RULES, workload()), workload())
+    await cnf.instantiate()
+    await cnf.life.roll_back(OperationType.CHANGE_VNFPKG, UPDATE)
+    found = await api.get(f"/apis/operations.slipway.example/v1/namespaces/{namespace}/pools/held")
+    assert found["status"]["conditions"][0]["status"] == "False"
+    await cnf.life.agreed()
+
+
 async def test_what_an_operation_asks_the_api_server_is_counted(connection: VimConnection, node: FakeNode) -> None:
-    """One PATCH for each object. What comes beside does not grow with their number."""
-    calls: dict[int, list[Counter[str]]] = {}
-    for number in (3, 30):
-        guard = CountingGuard(loopback=True)
-        names = [f"c{at}" for at in range(number - 1)]
-        cnf = Cnf(connection, together(*map(config, names), workload()))
-        cnf.life.driver = KubernetesVimDriver(guard=guard)
-        await cnf.instantiate()
-        calls[number] = [guard.taken()]
-        await cnf.life.run(OperationType.SCALE, out())
-        calls[number].append(guard.taken())
-        await cnf.life.run(OperationType.TERMINATE, TERMINATE)
-        calls[number].append(guard.taken())
-    few, many = calls[3], calls[30]
-    assert [one["PATCH"] for one in (few[0], many[0])] == [3, 30]
-    assert [one["PATCH"] for one in (few[1], many[1])] == [1, 1]
-    assert many[0]["GET"] <= few[0]["GET"] + 4, calls
-    assert many[1]["GET"] <= few[1]["GET"] + 4, calls
-    assert [one["DELETE"] for one in (few[2], many[2])] == [3 + 3, 30 + 3], "objects, and pods with their grace"
-
-
-@dataclass(frozen=True)
-class CountingGuard(Guard):
-    counted: Counter[str] = field(default_factory=Counter)
-
-    def transport(self, **options: Any) -> httpx.AsyncBaseTransport:
-        return _Counting(super().transport(**options), self.counted)
-
-    def taken(self) -> Counter[str]:
-        """Since the last time."""
-        found = Counter(self.counted)
-        self.counted.clear()
-        return found
-
-
-class _Counting(httpx.AsyncBaseTransport):
-    def __init__(self, inner: httpx.AsyncBaseTransport, counted: Counter[str]) -> None:
-        self.inner, self.counted = inner, counted
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        self.counted["WATCH" if "watch" in request.url.params else request.method] += 1
-        return await self.inner.handle_async_request(request)
-
-    async def aclose(self) -> None:
-        await self.inner.aclose()
+    """One PATCH for each object that changes. What comes beside does not grow with the number of objects."""
+    few, many = [await calls_of_operations(connection, number) for number in (3, 30)]
+    for number, calls in ((3, few), (30, many)):
+        assert {name: one["PATCH"] for name, one in calls.items()} == {
+            "INSTANTIATE": number, "SCALE": 1, "HEAL": 0, "MODIFY_INFO": 2, "CHANGE_VNFPKG": 2, "TERMINATE": 0,
+        }  # fmt: skip
+        assert calls["HEAL"]["DELETE"] == 1
+        assert calls["TERMINATE"]["DELETE"] == number + 3, "objects, and pods with their grace"
+    for name in few:
+        if name != "TERMINATE":  # which looks at each wave
+            assert many[name]["GET"] <= few[name]["GET"] + 4, (name, few, many)
 
 
 @pytest.fixture

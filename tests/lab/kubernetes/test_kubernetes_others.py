@@ -18,7 +18,8 @@ from slipway.model.operation import OperationType
 from tests.contract.life import INSTANTIATE, OTHER, UPDATE
 from tests.contract.plans import run_plan, undo_steps
 from tests.lab.kube.fake_kubelet import FakeNode
-from tests.lab.kubernetes.test_kubernetes_failures import DEFINITION, PAGES, Cnf
+from tests.lab.kubernetes.small_cnf import Cnf
+from tests.lab.kubernetes.test_kubernetes_failures import DEFINITION, PAGES
 from tests.unit.vim.kubernetes_targets import config, together, workload
 
 pytestmark = pytest.mark.group(name="kubernetes")

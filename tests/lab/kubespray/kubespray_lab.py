@@ -24,6 +24,19 @@ CNF_HOOKS = ("instantiate_end", "scale_end", "heal_end", "terminate_start")
 BALANCER = {"ssh_cp_name": "externalLB_CP1", "ssh_username": "slipway", "ssh_password": PASSWORD}
 
 
+def ansible_server(sshd: Sshd, inventory: Path) -> dict[str, Any]:
+    """As a request names it: this host, with kubespray's stand-in."""
+    return {
+        "ip_address": "127.0.0.1",
+        "ssh_port": sshd.port,
+        "username": ME,
+        "private_key": OWN_KEY.export_private_key().decode(),
+        "host_key": sshd.host_key,
+        "kubespray_root_path": str(stand_in()),
+        "transferring_inventory_path": str(inventory),
+    }
+
+
 def stand_in() -> Path:
     """kubespray's stand-in with an Ansible of its own, which stays in the cache between runs."""
     place = default_cache() / "kubespray-stand-in"
@@ -34,21 +47,12 @@ def stand_in() -> Path:
 class KubesprayLab(ClusterLab):
     def __init__(self, directory: Path, engines: Engines, sshd: Sshd) -> None:
         self.engines, self.sshd = engines, sshd
-        self.root, self.inventory = stand_in(), directory / "inventory"
+        self.inventory = directory / "inventory"
         access = {"interfaceInfo": {"endpoint": LOCAL}, "accessInfo": {"password": PASSWORD}}
         SlipwayLab.__init__(self, directory, SAMPLE, {"name": "box", "vimType": SANDBOX, **access})
 
     def asked(self, **more: Any) -> dict[str, Any]:
-        server = {
-            "ip_address": "127.0.0.1",
-            "ssh_port": self.sshd.port,
-            "username": ME,
-            "private_key": OWN_KEY.export_private_key().decode(),
-            "host_key": self.sshd.host_key,
-            "kubespray_root_path": str(self.root),
-            "transferring_inventory_path": str(self.inventory),
-        }
-        found = parameters(ansible=server, external_lb_param=BALANCER)
+        found = parameters(ansible=ansible_server(self.sshd, self.inventory), external_lb_param=BALANCER)
         found[PARAMETERS] |= more
         return found
 

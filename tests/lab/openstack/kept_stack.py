@@ -22,6 +22,7 @@ from tests.contract.plans import Context, run_plan
 from tests.lab.openstack.openstack_lab import OpenStackLab
 
 KEPT = "33333333-2222-4333-8444-555555555555"
+AS_MADE = {"base-0", "work-0", "work-1"}
 WORKERS = 2  # of `work`, as it is made
 
 
@@ -72,7 +73,8 @@ class SharingLife(Life):
             await self.agreed()
         except (AssertionError, RequestError, StepError):
             return False
-        return len(self.vnfcs()) == WORKERS and all(one.ready for one in (await self.found()).machines)
+        machines = (await self.found()).machines
+        return {one.name for one in machines} == AS_MADE and all(one.ready for one in machines)
 
 
 @contextmanager

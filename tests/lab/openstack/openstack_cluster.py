@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import asyncssh
 
 from slipway.vim.sandbox.engines import Engines
 from slipway.vim.sandbox.image.build import cached_image
@@ -42,27 +46,57 @@ class OpenStackVnf(SlipwayLab):
         """As Nova has it."""
         return self.cloud.user.compute.get_server(self.machines()[slot]["computeResource"]["resourceId"])
 
+    def inside(self, slot: str, *command: str) -> str:
+        """What a command prints on a server, by root."""
+
+        async def printed() -> str:
+            # A server that was made anew has another key.
+            async with asyncssh.connect(self.address(slot), known_hosts=None, config=None, **LOGIN) as ssh:
+                done = await ssh.run(f"sudo {shlex.join(command)}")
+                assert done.exit_status == 0, done.stderr
+                return str(done.stdout)
+
+        return asyncio.run(printed())
+
 
 class OpenStackCluster(OpenStackVnf):
-    def request(self, flavour: str = "simple", **parameters: Any) -> dict[str, Any]:
+    outside = ""  # a network that floating IPs are of
+
+    def cluster_kubeconfig(self) -> str:
+        """Floating IPs lead nowhere in this lab: with the addresses behind them."""
+        text = super().cluster_kubeconfig()
+        for one in self.cloud.user.network.ips():
+            text = text.replace(f"//{one.floating_ip_address}:", f"//{one.fixed_ip_address}:")
+        return text
+
+    def request(
+        self, flavour: str = "simple", *, points: tuple[str, ...] = POINTS, **parameters: Any
+    ) -> dict[str, Any]:
         own = {"master_node": parameters.pop("master_node", {})}
         roles = zip(("master_node", "worker_node"), POINTS, strict=True)
         nodes = {role: {"ssh_cp_name": point, **LOGIN, **own.get(role, {})} for role, point in roles}
         return {
             "flavourId": flavour,
-            "extVirtualLinks": self.connected(*POINTS),
+            "extVirtualLinks": self.connected(*points),
             "additionalParams": {"k8s_cluster_installation_param": {**nodes, **parameters}},
         }
 
 
-@contextmanager
-def a_cluster(directory: Path, lab: OpenStackLab, engines: Engines, project: str) -> Iterator[OpenStackCluster]:
-    """In a project of its own, of which nothing may be left."""
+def ensure_kubernetes_image(engines: Engines) -> None:
+    """In the lab's Glance, made from that of the sandbox."""
     cache = engines.paths.cache
     run_lab("kubernetes-image", cached_image(cache, cached_recipe(cache, KUBERNETES)))
+
+
+@contextmanager
+def a_cluster(
+    directory: Path, lab: OpenStackLab, engines: Engines, project: str, sample: Path = SAMPLE
+) -> Iterator[OpenStackCluster]:
+    """In a project of its own, of which nothing may be left."""
+    ensure_kubernetes_image(engines)
     cloud = lab.project(project)
     with cloud.nothing_left():
-        cluster = OpenStackCluster(directory, cloud, SAMPLE)
+        cluster = OpenStackCluster(directory, cloud, sample)
         try:
             yield cluster
         finally:

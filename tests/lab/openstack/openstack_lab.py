@@ -86,12 +86,18 @@ class OpenStackLab:
             if not self.admin.compute.find_flavor(f"size-{kind}"):
                 self.admin.compute.create_flavor(name=f"size-{kind}", vcpus=1, ram=512, disk=1)
         for name, cidr in NETWORKS.items():
-            if not self.user.network.find_network(name):
-                network = self.user.network.create_network(name=name)
-                self.user.network.create_subnet(name=name, network_id=network.id, ip_version=4, cidr=cidr)
+            self.own_network(name, cidr)
 
     def network_id(self, name: str) -> str:
         return str(self.user.network.find_network(name, ignore_missing=False).id)
+
+    def own_network(self, name: str, cidr: str) -> str:
+        """One of the project, by its name. It stays."""
+        api = self.user.network
+        if not api.find_network(name):
+            network = api.create_network(name=name)
+            api.create_subnet(name=name, network_id=network.id, ip_version=4, cidr=cidr)
+        return name
 
     def holdings(self) -> dict[str, set[str]]:
         """All that a VNF may leave."""
@@ -127,6 +133,11 @@ class OpenStackLab:
     def status(self, stack: str) -> str:
         """ "" when there is none."""
         return next((one.status for one in self.user.orchestration.stacks(name=stack)), "")
+
+    def reasons(self, stack: str) -> set[str]:
+        """What Heat has recorded as reasons for what became of the stack's resources."""
+        api = self.user.orchestration
+        return {one.resource_status_reason for one in api.stack_events(api.find_stack(stack, ignore_missing=False))}
 
     def until(self, test: Callable[[], bool], seconds: float = 60) -> None:
         deadline = time.monotonic() + seconds
@@ -177,13 +188,14 @@ class OpenStackLab:
             self.admin.compute.update_quota_set(project, **{name: getattr(usual, name) for name in limits})
 
     @contextmanager
-    def floating_network(self, name: str, cidr: str) -> Iterator[str]:
-        """An external network, and a router from it to `mgmt`, for a while: else Neutron gives no floating IPs."""
+    def floating_network(self, name: str, cidr: str, inside: str) -> Iterator[str]:
+        """An external network, and a router from it to the one that is `inside`, for a while: without it Neutron gives
+        ports there no floating IPs."""
         network = self.admin.network
         outside = network.create_network(name=name, is_router_external=True)
         network.create_subnet(name=name, network_id=outside.id, ip_version=4, cidr=cidr, is_dhcp_enabled=False)
         router = network.create_router(name=name, external_gateway_info={"network_id": outside.id})
-        door = network.create_port(network_id=self.network_id("mgmt"))  # mgmt's gateway is the lab's own
+        door = network.create_port(network_id=self.network_id(inside))  # the subnet's gateway is the lab's own
         network.add_interface_to_router(router, port_id=door.id)
         try:
             yield str(outside.id)

@@ -1,4 +1,5 @@
-"""Clusters of the sample package on a real OpenStack, beyond the journey's: three masters, and a script of the package.
+"""Clusters of the sample package on a real OpenStack, beyond the journey's: three masters with floating IPs, a script
+of the package, and a stack that somebody deleted.
 
 Routers of the lab forward nothing, so nodes and the masters' shared address are reached at their ports' own addresses.
 """
@@ -24,24 +25,23 @@ pytestmark = pytest.mark.group(name="openstack")
 def cluster(
     tmp_path_factory: pytest.TempPathFactory, openstack_lab: OpenStackLab, kubernetes_engines: Engines
 ) -> Iterator[OpenStackCluster]:
-    network = own_network(openstack_lab.project("clusters"))
-    with a_cluster(tmp_path_factory.mktemp("clusters"), openstack_lab, kubernetes_engines, "clusters") as cluster:
-        cluster.network = network
+    project = openstack_lab.project("clusters")
+    # Only who owns a network may let ports of it have a further address, as masters do that share one.
+    network = project.own_network("clusters", "10.83.0.0/24")
+    directory = tmp_path_factory.mktemp("clusters")
+    with (
+        project.floating_network("elsewhere", "198.51.100.0/24", network) as outside,
+        a_cluster(directory, openstack_lab, kubernetes_engines, "clusters") as cluster,
+    ):
+        cluster.network, cluster.outside = network, outside
         yield cluster
-
-
-def own_network(cloud: OpenStackLab) -> str:
-    """Only who owns a network may let ports of it have a further address, as masters do that share one. It stays."""
-    api, name = cloud.user.network, "clusters"
-    if not api.find_network(name):
-        network = api.create_network(name=name)
-        api.create_subnet(name=name, network_id=network.id, ip_version=4, cidr="10.83.0.0/24")
-    return name
 
 
 def test_three_masters_on_three_hosts_share_the_address_of_the_templates_port(cluster: OpenStackCluster) -> None:
     cluster.create()
-    asked = cluster.request("ha", image_repository=REPOSITORY, master_node={"cluster_cp_name": "vip_CP"})
+    master = {"cluster_cp_name": "vip_CP", "cluster_fip_name": "vip_FloatingIP"}
+    asked = cluster.request("ha", image_repository=REPOSITORY, master_node=master)
+    asked["additionalParams"]["floating_network"] = cluster.outside
     cluster.run("instantiate", asked, within=900)
     assert cluster.nodes() == cluster.all_ready()
     masters = [slot for slot in cluster.machines() if slot.startswith("masterNode")]
@@ -53,6 +53,20 @@ def test_three_masters_on_three_hosts_share_the_address_of_the_templates_port(cl
 
 
 needs_masters = needs(test_three_masters_on_three_hosts_share_the_address_of_the_templates_port)
+
+
+@needs_masters
+def test_the_shared_address_is_called_by_a_floating_ip_from_elsewhere(cluster: OpenStackCluster) -> None:
+    """Which leads nowhere in this lab: the certificate is looked at behind the shared address itself."""
+    shared = cluster.health()["virtualAddress"]
+    (floating,) = [
+        one.floating_ip_address for one in cluster.cloud.user.network.ips() if one.fixed_ip_address == shared
+    ]
+    vim = cluster.shown()["vimConnectionInfo"]["kubernetes"]
+    assert vim["interfaceInfo"]["endpoint"] == f"https://{floating}:16443"
+    certificate = load_pem_x509_certificate(ssl.get_server_certificate((shared, 16443)).encode())
+    names = certificate.extensions.get_extension_for_class(SubjectAlternativeName).value
+    assert ip_address(floating) in names.get_values_for_type(IPAddress)
 
 
 @needs_masters
@@ -79,30 +93,20 @@ def test_terminated(cluster: OpenStackCluster) -> None:
     assert cluster.machines() == {}
 
 
-def test_the_shared_address_is_called_by_a_floating_ip_from_elsewhere(cluster: OpenStackCluster) -> None:
-    """Which leads nowhere in this lab: the certificate is looked at behind the shared address itself."""
-    with cluster.cloud.floating_network("elsewhere", "198.51.100.0/24") as network:
-        cluster.create()
-        master = {"cluster_cp_name": "vip_CP", "cluster_fip_name": "vip_FloatingIP"}
-        asked = cluster.request("ha", image_repository=REPOSITORY, master_node=master)
-        asked["additionalParams"]["floating_network"] = network
-        cluster.run("instantiate", asked, within=900)
-        health = cluster.health()
-        assert (health["problems"], health["virtualAddressAnswers"]) == ([], True)
-        shared = health["virtualAddress"]
-        (floating,) = [
-            one.floating_ip_address for one in cluster.cloud.user.network.ips() if one.fixed_ip_address == shared
-        ]
-        vim = cluster.shown()["vimConnectionInfo"]["kubernetes"]
-        assert vim["interfaceInfo"]["endpoint"] == f"https://{floating}:16443"
-        certificate = load_pem_x509_certificate(ssl.get_server_certificate((shared, 16443)).encode())
-        names = certificate.extensions.get_extension_for_class(SubjectAlternativeName).value
-        assert ip_address(floating) in names.get_values_for_type(IPAddress)
-        cluster.run("terminate", {"terminationType": "FORCEFUL"})
-
-
 def test_a_cluster_by_the_samples_own_script(cluster: OpenStackCluster) -> None:
     cluster.create()
     cluster.run("instantiate", cluster.request(script_path="Scripts/node.sh"), within=900)
     assert cluster.nodes() == cluster.all_ready()
+
+
+@needs(test_a_cluster_by_the_samples_own_script)
+def test_a_heal_of_the_whole_builds_a_cluster_anew_whose_stack_somebody_deleted(cluster: OpenStackCluster) -> None:
+    before = {slot: one["id"] for slot, one in cluster.machines().items()}
+    cluster.cloud.clear()
+    cluster.run("heal", {}, within=900)
+    after = {slot: one["id"] for slot, one in cluster.machines().items()}
+    assert after.keys() == before.keys()
+    assert not {*after.values()} & {*before.values()}
+    assert cluster.nodes() == cluster.all_ready()
+    assert cluster.health()["problems"] == []
     cluster.run("terminate", {"terminationType": "FORCEFUL"})

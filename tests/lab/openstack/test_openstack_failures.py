@@ -17,8 +17,9 @@ from slipway.model.operation import OperationType
 from slipway.model.requests import AnyRequest, HealRequest
 from slipway.vim.openstack.driver import OpenStackDriver
 from slipway.vim.openstack.heat import stack_name
-from tests.contract.life import FIRST, INSTANTIATE, TERMINATE, Life, back, heal, out, two_vdus
+from tests.contract.life import FIRST, INSTANTIATE, TERMINATE, Life, back, out, two_vdus
 from tests.contract.plans import Context, hand, run_plan
+from tests.lab.openstack.interrupted import interrupted
 from tests.lab.openstack.kept_stack import KeptStack, SharingLife, a_kept_stack
 from tests.lab.openstack.openstack_lab import OpenStackLab
 
@@ -70,14 +71,7 @@ async def half_done(life: Life, kind: OperationType, request: AnyRequest, cloud:
     """The step begins, and this process dies while Heat works."""
     context, plan = life.context(), await life.plan(kind, request)
     (step,) = plan.steps
-    action, args = hand(life.driver, step)
-    task = asyncio.ensure_future(action.run(args, context))
-    name = stack_name(life.instance_id)
-    await asyncio.to_thread(cloud.until, lambda: cloud.status(name).endswith("_IN_PROGRESS"))
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert (await asyncio.to_thread(cloud.status, name)).endswith("_IN_PROGRESS")
+    await interrupted(life, step, context, cloud)
     return context
 
 
@@ -143,6 +137,22 @@ async def test_a_stack_deleted_behind_our_back_is_named_and_made_again_by_a_heal
     await life.agreed()
 
 
+async def test_a_heal_with_all_makes_ports_and_volumes_anew_and_of_the_whole_the_stack(life: Life) -> None:
+    await life.instantiated()
+    (sick, well), before = life.vnfcs(), await life.found()
+    held = {one.id: {*(port.id for port in one.ports), *(disk.id for disk in one.volumes)} for one in before.machines}
+    await life.run(OperationType.HEAL, HealRequest(vnfc_instance_id=(sick,), additional_params={"all": True}))
+    after = await life.found()
+    there = {*(port.id for port in after.ports), *(disk.id for disk in after.volumes)}
+    assert not held[sick] & there
+    assert held[well] <= there
+    await life.agreed()
+    await life.run(OperationType.HEAL, HealRequest(additional_params={"all": True}))
+    assert (await life.found()).objects[0].id != before.objects[0].id
+    assert await life.counts() == {"base": 1, "work": 2}
+    await life.agreed()
+
+
 async def test_a_server_deleted_behind_our_back_is_shown_as_broken_and_healed_with_its_port(
     life: Life, cloud: OpenStackLab
 ) -> None:
@@ -152,7 +162,8 @@ async def test_a_server_deleted_behind_our_back_is_shown_as_broken_and_healed_wi
     await asyncio.to_thread(cloud.remove_server, machine.resource_id)
     assert [one.id for one in (await life.found()).machines if not one.ready] == [sick]
     await life.run(OperationType.SCALE, out())
-    await life.run(OperationType.HEAL, heal(sick))
+    await life.run(OperationType.HEAL, HealRequest(vnfc_instance_id=(sick,), cause="silent since noon"))
+    assert "silent since noon" in await asyncio.to_thread(cloud.reasons, stack_name(life.instance_id))
     after = await life.found()
     assert {port.id for port in machine.ports} <= {port.id for port in after.ports}
     assert all(one.ready for one in after.machines)

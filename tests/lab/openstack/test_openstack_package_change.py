@@ -1,6 +1,7 @@
 """Another image and size on a real OpenStack: VNFC by VNFC, back again, and after a crash while Heat works.
 
 What every driver must do in a change of package is in the contract. Here is what Nova and Cinder say about it.
+Tests of one form of template share a stack (`kept_stack.py`); those that leave it as it was made come first.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from slipway.model.operation import OperationType
 from slipway.model.plan import Step
 from slipway.model.target import Change, PackageFile
 from slipway.vim.openstack.driver import OpenStackDriver
-from slipway.vim.openstack.heat import stack_name
 from tests.contract.life import FIRST, INSTANTIATE, NEXT, ONE, UPDATE, Life, out, two_vdus
 from tests.contract.plans import Context, hand, in_order, run_plan, undo_steps
 from tests.lab.openstack.hot_packages import grouped, indexed
+from tests.lab.openstack.interrupted import interrupted
+from tests.lab.openstack.kept_stack import KeptStack, SharingLife, a_kept_stack
 from tests.lab.openstack.openstack_lab import OpenStackLab
 
 pytestmark = pytest.mark.group(name="openstack")
@@ -41,19 +43,34 @@ def driver() -> Iterator[OpenStackDriver]:
     driver.close()
 
 
-@pytest.fixture(params=list(TEMPLATES))
+@pytest.fixture(scope="module", params=list(TEMPLATES))
 def template(request: pytest.FixtureRequest) -> str:
     """Tests may name those that they need."""
     return str(request.param)
 
 
+@pytest.fixture(scope="module")
+def kept(openstack_lab: OpenStackLab, template: str) -> Iterator[KeptStack]:
+    with a_kept_stack(openstack_lab) as kept:
+        yield kept
+
+
 @pytest.fixture
-async def life(driver: OpenStackDriver, cloud: OpenStackLab, template: str) -> AsyncIterator[Life]:
+def cloud(openstack_lab: OpenStackLab) -> OpenStackLab:
+    """What is left is counted after all tests of a form, for there is always the stack that is kept."""
+    return openstack_lab
+
+
+@pytest.fixture
+async def life(
+    driver: OpenStackDriver, cloud: OpenStackLab, template: str, kept: KeptStack
+) -> AsyncIterator[SharingLife]:
     files = TEMPLATES[template]
-    life = Life(driver, cloud.connection(), flavours(), files_of=lambda globs, vnfd_id: files(vnfd_id))
+    life = SharingLife(
+        driver, cloud.connection(), flavours(), files_of=lambda globs, vnfd_id: files(vnfd_id), kept=kept
+    )
     yield life
-    gone = Change(instance_id=ONE, version=1, inventory=life.recorded)
-    await run_plan(driver, driver.steps(gone, await life.found()), life.context())
+    await life.ended()
 
 
 def flavours(change: Callable[[Flavour], Flavour] = lambda flavour: flavour) -> dict[str, Flavour]:
@@ -93,44 +110,13 @@ async def run(life: Life, step: Step, context: Context) -> None:
     context.outcomes[step.id] = await action.run(args, context)
 
 
-async def test_a_rollback_brings_all_back_and_each_update_changes_the_servers_of_its_turn_and_no_other(
-    life: Life, cloud: OpenStackLab, template: str
-) -> None:
-    await life.run(OperationType.INSTANTIATE, INSTANTIATE)
-    ports = await addresses(life)
-    await life.roll_back(KIND, UPDATE)
-    assert made_from(await servers(life, cloud), cloud) == {"base-0": OLD, "work-0": OLD, "work-1": OLD}
-    assert await addresses(life) == ports
-    await life.agreed()
-
-    before = await servers(life, cloud)
-    steps = in_order(await life.plan(KIND, UPDATE))
-    assert [step.nodes for step in steps] == (
-        [("work-0", "work-1")] if template == "group" else [("work-0",), ("work-1",)]
-    )
-    context, done = life.context(), set[str]()
-    for step in steps:
-        await run(life, step, context)
-        done.update(step.nodes)
-        found = await life.driver.find(life.connection, ONE, life.recorded)
-        standing = {one.resource_id for one in found.machines}
-        assert {before[name].id for name in before if name not in done} <= standing
-    life.settle(KIND, UPDATE, context)
-    after = await servers(life, cloud)
-    assert made_from(after, cloud) == {"base-0": OLD, "work-0": NEW, "work-1": NEW}
-    assert after["base-0"].id == before["base-0"].id
-    assert await addresses(life) == ports
-    await life.agreed()
-    await life.run(OperationType.SCALE, out())
-    assert made_from(await servers(life, cloud), cloud)["work-2"] == NEW
-
-
-@pytest.mark.parametrize("template", ["generated", "group"])  # copies are resources of their own, as generated ones
+# Copies are resources of their own, as generated ones.
+@pytest.mark.parametrize("template", ["generated", "group"], scope="module")
 async def test_an_image_that_is_missing_is_named_and_the_way_back_leaves_what_was(
     life: Life, cloud: OpenStackLab
 ) -> None:
     life.flavours = flavours(without_its_image)
-    await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+    await life.instantiated()
     ports = await addresses(life)
     first, *_ = in_order(await life.plan(KIND, UPDATE))
     context = life.context()
@@ -147,24 +133,14 @@ async def test_an_image_that_is_missing_is_named_and_the_way_back_leaves_what_wa
     await life.agreed()
 
 
-async def killed(life: Life, step: Step, context: Context, cloud: OpenStackLab) -> None:
-    """This process dies while Heat works."""
-    action, args = hand(life.driver, step)
-    task = asyncio.ensure_future(action.run(args, context))
-    await asyncio.to_thread(cloud.until, lambda: cloud.status(stack_name(ONE)).endswith("_IN_PROGRESS"))
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-
-
-@pytest.mark.parametrize(("template", "goes_on"), [("generated", True), ("group", False)])
+@pytest.mark.parametrize(("template", "goes_on"), [("generated", True), ("group", False)], scope="module")
 async def test_a_change_is_gone_on_with_or_taken_back_while_heat_works(
     life: Life, cloud: OpenStackLab, goes_on: bool
 ) -> None:
-    await life.run(OperationType.INSTANTIATE, INSTANTIATE)
+    await life.instantiated()
     ports, plan, context = await addresses(life), await life.plan(KIND, UPDATE), life.context()
     first, *_ = in_order(plan)
-    await killed(life, first, context, cloud)
+    await interrupted(life, first, context, cloud)
     if goes_on:
         await run_plan(life.driver, plan, context)
     else:
@@ -176,12 +152,52 @@ async def test_a_change_is_gone_on_with_or_taken_back_while_heat_works(
     await life.agreed()
 
 
+async def test_a_rollback_brings_all_back_and_each_update_changes_the_servers_of_its_turn_and_no_other(
+    life: Life, cloud: OpenStackLab, template: str
+) -> None:
+    await life.instantiated()
+    ports = await addresses(life)
+    await life.roll_back(KIND, UPDATE)
+    assert made_from(await servers(life, cloud), cloud) == {"base-0": OLD, "work-0": OLD, "work-1": OLD}
+    assert await addresses(life) == ports
+    await life.agreed()
+
+    before = await servers(life, cloud)
+    steps = in_order(await life.plan(KIND, UPDATE))
+    assert [step.nodes for step in steps] == (
+        [("work-0", "work-1")] if template == "group" else [("work-0",), ("work-1",)]
+    )
+    context, done = life.context(), set[str]()
+    for step in steps:
+        await run(life, step, context)
+        done.update(step.nodes)
+        found = await life.found()
+        standing = {one.resource_id for one in found.machines}
+        assert {before[name].id for name in before if name not in done} <= standing
+    life.settle(KIND, UPDATE, context)
+    after = await servers(life, cloud)
+    assert made_from(after, cloud) == {"base-0": OLD, "work-0": NEW, "work-1": NEW}
+    assert after["base-0"].id == before["base-0"].id
+    assert await addresses(life) == ports
+    await life.agreed()
+    await life.run(OperationType.SCALE, out())
+    assert made_from(await servers(life, cloud), cloud)["work-2"] == NEW
+
+
 class TestBootVolumes:
     """Servers without an image, which boot from a volume that has one."""
 
     @pytest.fixture
-    def template(self) -> str:
-        return "generated"
+    def cloud(self, openstack_lab: OpenStackLab) -> Iterator[OpenStackLab]:
+        with openstack_lab.nothing_left():
+            yield openstack_lab
+
+    @pytest.fixture
+    async def life(self, driver: OpenStackDriver, cloud: OpenStackLab) -> AsyncIterator[Life]:
+        life = Life(driver, cloud.connection(), {}, files_of=lambda globs, vnfd_id: {})
+        yield life
+        gone = Change(instance_id=ONE, version=1, inventory=life.recorded)
+        await run_plan(driver, driver.steps(gone, await life.found()), life.context())
 
     def booting(self, image: str, size: str) -> Flavour:
         flavour = two_vdus()

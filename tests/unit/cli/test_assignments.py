@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from slipway.cli.assignments import assignments, read_document, read_mapping, secrets, texts
+from slipway.cli.assignments import assignments, read_document, read_mapping, secrets, string_assignments
 
 
 def test_values_are_json_where_they_are_json() -> None:
@@ -25,7 +25,7 @@ def test_values_are_json_where_they_are_json() -> None:
 
 
 def test_texts_stay_text() -> None:
-    assert texts(["project=007"], "--interface") == {"project": "007"}
+    assert string_assignments(["project=007"], "--interface") == {"project": "007"}
 
 
 @pytest.mark.parametrize("wrong", ["novalue", "=x", ""])

@@ -12,8 +12,8 @@ import pytest
 
 from slipway.cluster.parameters import REGISTRIES, RegistryParameters
 from slipway.cluster.registry_access import (
-    Answer,
     NoAccess,
+    RegistryResponse,
     Trouble,
     check_answer,
     curl_config,
@@ -55,16 +55,16 @@ def test_what_curl_says(code: int, said: str, trouble: Trouble, temporary: bool)
 @pytest.mark.parametrize(
     ("answer", "trouble", "temporary"),
     [
-        (Answer(401, 'Basic realm="x"'), Trouble.LOGIN, False),
-        (Answer(403), Trouble.LOGIN, False),
-        (Answer(400, body="Client sent an HTTP request to an HTTPS server."), Trouble.TLS, False),
-        (Answer(502), Trouble.CONNECTION, True),
-        (Answer(404), Trouble.CONNECTION, False),
-        (Answer(401, 'Bearer realm="file:///etc/passwd"'), Trouble.LOGIN, False),
-        (Answer(401, 'Bearer realm="http://elsewhere.example"'), Trouble.TLS, False),
+        (RegistryResponse(401, 'Basic realm="x"'), Trouble.LOGIN, False),
+        (RegistryResponse(403), Trouble.LOGIN, False),
+        (RegistryResponse(400, body="Client sent an HTTP request to an HTTPS server."), Trouble.TLS, False),
+        (RegistryResponse(502), Trouble.CONNECTION, True),
+        (RegistryResponse(404), Trouble.CONNECTION, False),
+        (RegistryResponse(401, 'Bearer realm="file:///etc/passwd"'), Trouble.LOGIN, False),
+        (RegistryResponse(401, 'Bearer realm="http://elsewhere.example"'), Trouble.TLS, False),
     ],
 )
-def test_what_a_registry_answers(answer: Answer, trouble: Trouble, temporary: bool) -> None:
+def test_what_a_registry_answers(answer: RegistryResponse, trouble: Trouble, temporary: bool) -> None:
     with pytest.raises(NoAccess) as caught:
         check_answer(registry(username="me", password="x"), NODE, answer)
     assert caught.value.trouble is trouble
@@ -73,7 +73,9 @@ def test_what_a_registry_answers(answer: Answer, trouble: Trouble, temporary: bo
 
 def test_a_registry_that_gives_out_tokens_is_asked_for_one() -> None:
     one = registry(username="me", password="x", image="team/app:1")
-    url = check_answer(one, NODE, Answer(401, 'Bearer realm="https://auth.example/token",service="the registry"'))
+    url = check_answer(
+        one, NODE, RegistryResponse(401, 'Bearer realm="https://auth.example/token",service="the registry"')
+    )
     assert url == "https://auth.example/token?service=the%20registry&scope=repository%3Ateam%2Fapp%3Apull"
     assert token_of(one, NODE, 200, {"token": "abc.def"}) == "abc.def"
     for status, given in ((200, {"token": 'a"\nb'}), (200, []), (401, None), (503, None)):
@@ -84,7 +86,7 @@ def test_a_registry_that_gives_out_tokens_is_asked_for_one() -> None:
 
 def test_headers_of_a_proxy_and_of_a_pause_come_before_the_answer() -> None:
     printed = b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 401 No\r\nWWW-Authenticate: Basic x\r\n\r\n{}"
-    assert read_answer(registry(), NODE, Result(0, printed, b"")) == Answer(401, "Basic x", "{}")
+    assert read_answer(registry(), NODE, Result(0, printed, b"")) == RegistryResponse(401, "Basic x", "{}")
 
 
 @pytest.mark.parametrize(

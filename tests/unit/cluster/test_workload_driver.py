@@ -109,6 +109,15 @@ def test_a_login_does_not_follow_to_another_receiver() -> None:
         DRIVER.check(of(OperationType.HEAL, HealRequest(additional_params=elsewhere), stored=stored))
 
 
+def test_a_login_does_not_stay_when_another_authority_is_trusted() -> None:
+    """Who stands between the two could read it then."""
+    stored: dict[str, Any] = {"cluster_api": {"credentials_receiver": {"url": URL, "bearer_token": {"$secret": "1"}}}}
+    trusted = {"cluster_api": {"credentials_receiver": {"url": URL, "ca_certificate": PEM}}}
+    heal = of(OperationType.HEAL, HealRequest(additional_params=trusted), stored=stored)
+    [step] = DRIVER.plan("heal", frozenset(EDGES), heal).end.steps
+    assert step.args["receiver"] == {"url": URL, "ca_certificate": PEM}
+
+
 def test_later_operations_look_again_with_what_was_sent_before() -> None:
     stored = {"cluster_api": {"credentials_receiver": RECEIVER, "register_vim": {"name": "edge-1"}}}
     heal = of(OperationType.HEAL, HealRequest(), stored=stored, sent="digest", registered=True)

@@ -14,7 +14,8 @@ from slipway.kube.interface import Object
 from slipway.kube.nodes import node_is_ready
 from slipway.kube.pods import MIRROR, names, sort
 from slipway.kube.waiting import describe_pod
-from slipway.model.errors import StepError
+from slipway.model.errors import StepError, VimFault
+from slipway.vim.kubernetes.session import fault_of
 from tests.unit.kube.pem import CA, CA_HASH
 
 
@@ -88,6 +89,36 @@ def test_an_administrator_is_refused_only_until_the_server_knows_its_roles(user:
     said = f'daemonsets.apps "kube-proxy" is forbidden: User "{user}" cannot get resource "daemonsets"'
     body = json.dumps({"kind": "Status", "message": said, "reason": "Forbidden"}).encode()
     assert errors.refused("GET /x on https://k", 403, body).temporary is temporary
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'pods "a" is forbidden: violates PodSecurity "restricted:latest": runAsUser=0 (container "main" must not)',
+        'pods "a" is forbidden: maximum cpu usage per Container is 1, but limit is 2',
+        'configmaps "a" is forbidden: unable to create new content in namespace a because it is being terminated',
+        "configmaps \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+    ],
+)
+def test_what_the_clusters_rules_refuse_is_not_said_to_be_the_accounts_rights(said: str) -> None:
+    body = json.dumps({"kind": "Status", "message": said, "reason": "Forbidden"}).encode()
+    error = errors.refused("PATCH /x on https://k", 403, body)
+    assert "role binding" not in error.detail
+    assert "correct what" in error.detail
+    assert fault_of(error) is VimFault.PERMANENT
+
+
+@pytest.mark.parametrize("who", ['User "a" cannot create resource "pods"', 'user "a" is attempting to grant rights'])
+def test_what_the_account_may_not_do_has_the_cure_for_that(who: str) -> None:
+    body = json.dumps({"kind": "Status", "message": f'pods "b" is forbidden: {who}', "reason": "Forbidden"}).encode()
+    error = errors.refused("PATCH /x on https://k", 403, body)
+    assert "role binding" in error.detail
+    assert fault_of(error) is VimFault.AUTH
+
+
+def test_a_kind_that_is_only_asked_has_a_cure() -> None:
+    body = b'{"message":"the server does not allow this method on the requested resource","reason":"MethodNotAllowed"}'
+    assert "leave it out of the manifests" in errors.refused("PATCH /x", 405, body).detail
 
 
 def test_causes_are_kept() -> None:

@@ -78,7 +78,7 @@ ONE_BY_ONE = (Batch(("a",), ("join a",)), Batch(("b",), ("join b",)))
 
 
 def test_nodes_of_a_batch_are_touched_when_those_of_the_batch_before_are_back() -> None:
-    work = Plan.together(*(Plan.chain(steps(f"remove {n}"), steps(f"make {n}")) for n in "ab"))
+    work = Plan.parallel(*(Plan.chain(steps(f"remove {n}"), steps(f"make {n}")) for n in "ab"))
     waits = order(with_hooks(steps("leave a", "leave b"), work, steps("join a", "join b"), ONE_BY_ONE))
     assert waits["leave b"] == {"join a"}
     assert waits["remove b"] == {"leave b"}
@@ -125,7 +125,7 @@ def _closure(after: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 def test_turns_come_one_after_another_and_what_is_in_no_turn_waits_for_none() -> None:
-    work = Plan.together(*(Plan.chain(steps(f"remove {node}"), steps(f"make {node}")) for node in "abc"))
+    work = Plan.parallel(*(Plan.chain(steps(f"remove {node}"), steps(f"make {node}")) for node in "abc"))
     assert order(hook_ordering.in_turns(work, [["b"], ["a"]])) == {
         "remove a": {"make b"}, "make a": {"remove a"},
         "remove b": set(), "make b": {"remove b"},

@@ -43,14 +43,33 @@ def runs(pid: int) -> bool:
 
 
 def children_of(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    with suppress(FileNotFoundError):
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
+
+
+def program_of(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/exe").readlink().name
+    return ""
+
+
+def begun(server: int) -> bool:
+    """Whether the script itself runs: below the server, bwrap twice and then Python."""
+    others = {server, *children_of(server)}
+    return any(program_of(pid).startswith("python") for pid in processes_with(CANARY) if pid not in others)
+
+
+def is_set_up(server: int) -> bool:
+    """Whether bwrap has made the namespaces, and waits until the network is there."""
+    return any(children_of(child) for child in children_of(server))
 
 
 async def test_when_slipway_is_killed_its_scripts_die_and_the_next_one_takes_away_what_is_left(place: Path) -> None:
-    environment = {**os.environ, "TMPDIR": str(place)}
-    server = await asyncio.create_subprocess_exec(sys.executable, "-c", DIES, env=environment)
-    await until(lambda: len(children_of(server.pid)) == 2 and len(processes_with(CANARY)) == 4)  # itself, bwrap twice
+    server = await a_server(place)
+    await until(lambda: begun(server.pid))
     started = children_of(server.pid)  # bwrap and slirp4netns
+    assert len(started) == 2
     server.kill()
     await server.wait()
     await until(lambda: not processes_with(CANARY) and not any(map(runs, started)))
@@ -58,6 +77,24 @@ async def test_when_slipway_is_killed_its_scripts_die_and_the_next_one_takes_awa
     await answer("print('{}')")
     assert left_in(place) == []
     assert cgroups_of(server.pid) == []
+
+
+async def test_when_slipway_is_killed_before_a_script_begins_it_never_does_and_the_next_one_ends_its_bwrap(
+    place: Path,
+) -> None:
+    """bwrap's own child can't be told to die with it before it is let go on."""
+    server = await a_server(place)
+    await until(lambda: is_set_up(server.pid))
+    server.kill()
+    await server.wait()
+    await answer("print('{}')")
+    await until(lambda: not processes_with(CANARY))
+    assert left_in(place) == []
+    assert cgroups_of(server.pid) == []
+
+
+async def a_server(place: Path) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(sys.executable, "-c", DIES, env={**os.environ, "TMPDIR": str(place)})
 
 
 READS_DESCRIPTORS = f"""

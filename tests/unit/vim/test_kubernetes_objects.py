@@ -114,6 +114,18 @@ def test_what_a_new_package_lacks_goes_last_and_can_be_made_again() -> None:
     assert plan.steps[0].args["before"]
 
 
+def test_what_is_made_again_by_a_rollback_is_ready_by_the_rules_of_its_package() -> None:
+    rules = (
+        "apiVersion: slipway.io/v1\nkind: ReadinessRules\nrules:\n"
+        "- {apiVersion: example.com/v1, kind: Page, ready: [{field: {path: status.url, exists: true}}]}\n"
+    )
+    page = object_of("Page", api_version="example.com/v1")
+    before, after = target(together(page, rules, workload())), target(workload())
+    (step,) = DRIVER.steps(change(before, after), standing(before)).steps
+    assert step.id == "remove custom resources"
+    assert [one["path"] for one in step.args["rules"]] == [PATH]
+
+
 def test_data_that_a_new_package_lacks_goes_at_the_very_end_for_good() -> None:
     before, after = target(together(object_of("PersistentVolumeClaim"), workload())), target(workload(image="web:2"))
     step = DRIVER.steps(change(before, after), standing(before)).steps[-1]

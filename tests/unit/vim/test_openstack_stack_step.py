@@ -54,7 +54,7 @@ class OneStack:
         self.secrets = ("vim password",)
         self.refused: set[str] = set()
         self.fault = VimFault.PERMANENT  # of what is refused
-        self.server, self.marked = "work-0", False
+        self.server, self.marked, self.reason = "work-0", False, ""
         self.heard: Callable[[dict[str, Any]], None] = lambda body: None  # of creations and updates
 
     async def call(self, service: str, method: str, path: str, *, json: Any = None, secrets: Any = ()) -> None:
@@ -64,7 +64,7 @@ class OneStack:
         if path.endswith("/preview"):
             return
         if method == "PATCH" and "mark_unhealthy" in json:
-            self.marked = json["mark_unhealthy"]
+            self.marked, self.reason = json["mark_unhealthy"], json.get("resource_status_reason", "")
         elif method in ("PUT", "POST", "PATCH") and path.startswith("/stacks"):
             self.heard(json)
             self.server, self.marked = f"{self.server} anew" if self.marked else self.server, False

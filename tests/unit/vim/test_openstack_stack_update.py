@@ -72,6 +72,26 @@ async def test_a_cloud_that_shows_no_previews_is_updated_all_the_same(fault: Vim
     assert [one.resource_id for one in (await run(cloud, REPLACE)).machines] == ["work-0 anew"]
 
 
+async def test_the_cause_of_a_heal_is_heats_reason_for_the_mark() -> None:
+    machine = standing_machine("base-0")
+    before = target(flavour(), members=["base-0"])
+    change = Change(
+        instance_id=INSTANCE,
+        version=1,
+        inventory=Found(machines=(machine,)),
+        before=before,
+        after=dataclasses.replace(before, members=(VnfcMember(id="new", vdu="base", slot=0),)),
+        renewal=Renewal(members=frozenset({machine.id}), cause="silent since noon"),
+    )
+    stack = FoundObject(id="1", kind=STACK, name="vnf-i", digest="before")
+    (step,) = steps_of(change, Found(machines=(machine,), objects=(stack,))).steps
+    planned = msgspec.convert(step.args, ChangeStack)
+    assert planned.renewed == (machine.resource_id,)
+    cloud = OneStack("UPDATE_COMPLETE")
+    await run(cloud, replace(REPLACE, reason=planned.reason))
+    assert cloud.reason == "silent since noon"
+
+
 async def test_without_a_body_to_update_with_no_server_is_marked() -> None:
     cloud = OneStack("UPDATE_COMPLETE")
     missing = StackSpec(vnfd_id="vnfd", top=FileRef("BaseHOT/simple/top.yaml", "0"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from slipway.model.errors import Unprocessable
 from slipway.model.instance import ExtVirtualLink, IpAddresses
 from slipway.model.machine import Found, FoundMachine
 from slipway.model.target import Change, VnfTarget
+from slipway.package.build import build_package
 from slipway.vim.openstack.desired_stack import desired_stack
 from slipway.vim.openstack.stack_steps import steps_of
 from tests.unit.vim.openstack_targets import INSTANCE, change_to, fixed, image, link, target
@@ -113,20 +115,28 @@ def test_where_nothing_is_asked_for_a_template_that_hands_on_all_addresses_gets_
     }
 
 
-@pytest.mark.parametrize("flavour", ["simple", "ha"])
-def test_the_sample_of_a_cluster_reads_zones_and_addresses(flavour: str) -> None:
-    sample = Path(__file__).parents[3] / "samples" / "cluster-openstack"
+@pytest.mark.parametrize(
+    ("package", "flavour"),
+    [
+        ("cluster-openstack", "simple"),
+        ("cluster-openstack", "ha"),
+        ("cluster-openstack", "storage"),
+        ("cluster-kubespray-openstack", "simple"),
+        ("cluster-kubespray-openstack", "ha"),
+    ],
+)
+def test_samples_of_clusters_read_zones_and_addresses(package: str, flavour: str, tmp_path: Path) -> None:
+    sample = Path(__file__).parents[3] / "samples" / package
     files = {
         path.relative_to(sample).as_posix(): path.read_text() for path in sample.rglob(f"BaseHOT/{flavour}/**/*.yaml")
     }
-    vdus = {name: Vdu(name=name, initial=2, image=image("k"), flavour="m") for name in ("masterNode", "workerNode")}
-    points = {f"{name}_CP1": ConnectionPoint(name=f"{name}_CP1", vdu=name) for name in vdus}
-    made_of = Flavour(id=flavour, vdus=vdus, connection_points=points)
-    links = (link("masterNode_CP1", fixed("192.0.2.8"), fixed("192.0.2.9")), link("workerNode_CP1"))
-    zones = {f"id of {name}-{slot}": f"az{slot}" for name in vdus for slot in (0, 1)}
-    after = target(made_of, files, links=links, zones=zones)
-    assert steps_of(change_to(after), Found()).steps
+    made_of = build_package(sample, tmp_path / "sample.csar").descriptor.flavours[flavour]
+    links = tuple(link(name, fixed("192.0.2.8")) for name in made_of.connection_points)
+    names = [f"{vdu}-{slot}" for vdu in made_of.vdus for slot in range(2 if vdu == "workerNode" else 1)]
+    after = target(made_of, files, links=links, members=names)
+    after = dataclasses.replace(after, zones={one.id: f"az{one.slot}" for one in after.members})
+    assert [step.id for step in steps_of(change_to(after), Found()).steps] == ["make stack"]
     nfv = desired_stack(change_to(after), after).spec.parameters["nfv"]
-    assert nfv["VDU"]["masterNode-1"]["locationConstraints"] == "az1"
-    assert nfv["CP"]["masterNode_CP1-1"]["fixed_ips"] == [{"ip_address": "192.0.2.9"}]
-    assert nfv["CP"]["workerNode_CP1-0"]["fixed_ips"] == []
+    assert nfv["VDU"]["workerNode-1"]["locationConstraints"] == "az1"
+    assert nfv["CP"]["workerNode_CP1-0"]["fixed_ips"] == [{"ip_address": "192.0.2.8"}]
+    assert nfv["CP"]["workerNode_CP1-1"]["fixed_ips"] == []

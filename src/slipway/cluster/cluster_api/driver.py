@@ -80,7 +80,7 @@ class ClusterApiDriver:
             return HookPlan(start=removed) if "start" in edges else HookPlan(end=removed)
         if operation not in CHANGES_CREDENTIALS or "end" not in edges:
             return HookPlan()
-        return HookPlan(end=Plan.together(_sending(situation), _registering(situation)))
+        return HookPlan(end=Plan.parallel(_sending(situation), _registering(situation)))
 
 
 def _check_addresses(guard: Guard, asked: WorkloadClusterParameters) -> None:

@@ -107,8 +107,13 @@ def _over(below: Any, above: Any) -> Any:
 
 
 def _part_over(part: str, below: Any, above: Any) -> Any:
-    """A login is for the receiver that it was given with: another URL leaves it behind. `oauth2` goes as a whole."""
+    """A login is for the receiver that it was given with: another URL or trusted authority leaves it behind.
+
+    `oauth2` goes as a whole.
+    """
     if not isinstance(below, dict) or not isinstance(above, dict):
         return above
-    moved = part == RECEIVER and above.get("url", below.get("url")) != below.get("url")
+    moved = part == RECEIVER and any(
+        above.get(name, below.get(name)) != below.get(name) for name in ("url", "ca_certificate")
+    )
     return above if moved else {**below, **above}

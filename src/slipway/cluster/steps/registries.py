@@ -27,8 +27,8 @@ from slipway.cluster.containerd_config import (
 from slipway.cluster.parameters import REGISTRIES, RegistryParameters
 from slipway.cluster.registry_access import (
     CHECK,
-    Answer,
     NoAccess,
+    RegistryResponse,
     Trouble,
     basic_authorization,
     check_answer,
@@ -122,7 +122,9 @@ async def _authorization(
     return f"Bearer {token_of(registry, node, given.status, document)}"
 
 
-async def _ask(host: RemoteHost, node: str, registry: RegistryParameters, url: str, proxy: Mapping[str, str]) -> Answer:
+async def _ask(
+    host: RemoteHost, node: str, registry: RegistryParameters, url: str, proxy: Mapping[str, str]
+) -> RegistryResponse:
     certificate = f"{registry_directory(registry.server, CHECKED)}/ca.crt" if registry.certificate_path else None
     config = curl_config(url, registry, certificate, proxy, login=True)
     command, description = ["curl", "-q", "--config", "-"], f"ask {registry.server}"

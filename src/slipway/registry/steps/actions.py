@@ -11,7 +11,7 @@ from slipway.cluster.steps.liveness import Waiting
 from slipway.model.action import Action, StepContext
 from slipway.model.machine import Outcome
 from slipway.registry.arguments import InstallRegistry, LoadArchive, MountVolume, OnRegistry, ServeImages
-from slipway.registry.steps import install, load, serve, volume
+from slipway.registry.steps import install, load, serve
 
 NAMES: dict[type[Any], str] = {
     InstallRegistry: "registry.install",
@@ -28,7 +28,7 @@ def registry_actions(deps: Dependencies) -> tuple[Action[Any], ...]:
 
     return (
         action(InstallRegistry, install.install_registry, 3600.0),
-        action(MountVolume, volume.mount_volume, 900.0),
+        action(MountVolume, serve.mount_volume, 900.0),
         action(ServeImages, serve.serve_images, 600.0),
         action(LoadArchive, load.load_archive, 7200.0),
     )

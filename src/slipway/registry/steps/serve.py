@@ -1,15 +1,16 @@
-"""The registry serves: certificate, users and configuration are written, and the service answers."""
+"""The registry serves: its volume is mounted, certificate, users and configuration are written, the service answers."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from slipway.cluster.steps import volumes
 from slipway.cluster.steps.dependencies import Dependencies, RemoteHost
 from slipway.cluster.steps.machine import address_of, install
 from slipway.model.action import StepContext
 from slipway.model.errors import StepError
 from slipway.model.machine import Outcome
-from slipway.registry.arguments import ServeImages
+from slipway.registry.arguments import MountVolume, ServeImages
 from slipway.registry.certificates import (
     Authority,
     is_still_good,
@@ -23,6 +24,13 @@ from slipway.registry.steps.machine import opened, run
 
 OUTPUTS = "registry"  # in instantiatedVnfInfo.metadata
 LONGEST_PASSWORD = 72  # bytes: bcrypt takes no more
+
+
+async def mount_volume(deps: Dependencies, args: MountVolume, ctx: StepContext) -> Outcome:
+    """The volume that keeps the images, before anything is served from there."""
+    host = await deps.connector.host(args.node, ctx)
+    await volumes.mount_volume(host, args.node, args.volume, DATA, ctx)
+    return Outcome()
 
 
 async def serve_images(deps: Dependencies, args: ServeImages, ctx: StepContext) -> Outcome:

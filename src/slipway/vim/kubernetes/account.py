@@ -12,7 +12,7 @@ from slipway.vim import trust
 from slipway.vim.access_info import string_fields
 from slipway.vim.kubernetes.oidc import OidcAccount, is_token_url
 
-TEXTS = (
+STRING_FIELDS = (
     "bearer_token", "username", "password", "client_certificate", "client_key",
     "oidc_token_url", "client_id", "client_secret", "namespace",
 )  # fmt: skip
@@ -34,7 +34,7 @@ class KubernetesAccount:
 
 def account_of(connection: VimConnection) -> KubernetesAccount:
     """BadRequest names the field, and never says what is in it."""
-    interface, fields = connection.interface_info, string_fields(connection.access_info, TEXTS)
+    interface, fields = connection.interface_info, string_fields(connection.access_info, STRING_FIELDS)
     endpoint, name = interface.get("endpoint"), interface.get("tls_server_name")
     if not isinstance(endpoint, str) or not endpoint:
         raise BadRequest("interfaceInfo.endpoint: is missing; give the URL of the API server, https://host:port.")

@@ -121,7 +121,7 @@ class ObjectActions:
             objects = await _applied(session, args.before, args.namespace)
             plans = [one for file in args.before for one in file.objects]
             refs = [await session.ref(one, args.namespace) for one in plans]
-            found = await until_ready(session, refs, (), READY_TIMEOUT)
+            found = await until_ready(session, refs, await session.rules(args.rules), READY_TIMEOUT)
             pods = await until_vnfcs(session, found, {one.vdu for one in plans if one.vdu})
             return Outcome(objects=tuple(objects), machines=tuple(pods))
 
@@ -201,10 +201,10 @@ async def remove_objects(
         refs = {_ref(one) for one in ours}
         await refuse_if_used(session, [one for one in objects if one.ref in refs and one.kind in SHARED])
     for some in removal_rounds(ours):
-        await _remove_together(session, some, grace)
+        await _remove_at_once(session, some, grace)
 
 
-async def _remove_together(session: Session, ours: Sequence[Object], grace: int | None) -> None:
+async def _remove_at_once(session: Session, ours: Sequence[Object], grace: int | None) -> None:
     roots = [one for one in ours if VDU in (one["metadata"].get("annotations") or {})]
     vnfcs = [one for one in await list_vnfcs(session.api, roots) if one.type == "Pod"] if grace is not None else []
     doomed = [Doomed(_ref(one), one["metadata"]["uid"]) for one in ours]

@@ -139,14 +139,22 @@ async def _is_served_already(session: Session, ref: ObjectRef, content: Object) 
 
 
 def _holds(there: Any, wanted: Any) -> bool:
-    """Whether all that is wanted is there; the server may have added to it."""
+    """Whether all that is wanted is there; the server may have added to it, and leaves out what says nothing."""
     if isinstance(wanted, dict):
-        return isinstance(there, dict) and all(_holds(there.get(key), value) for key, value in wanted.items())
+        return isinstance(there, dict) and all(
+            _holds(there.get(key), value) or (key not in there and key != "default" and _says_nothing(value))
+            for key, value in wanted.items()
+        )
     if isinstance(wanted, list):
         if not isinstance(there, list) or len(there) != len(wanted):
             return False
         return all(_holds(one, other) for one, other in zip(there, wanted, strict=True))
     return bool(there == wanted)
+
+
+def _says_nothing(value: Any) -> bool:
+    """`preserveUnknownFields: false`, `description: ""`: the same as if it were not written. Not so 0, a limit."""
+    return value is None or value is False or value == "" or value == []
 
 
 def _may_pass(error: KubeError) -> bool:

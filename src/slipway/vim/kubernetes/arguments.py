@@ -86,6 +86,7 @@ class Remove(PlanStruct, frozen=True, kw_only=True):
 
     objects: tuple[Placed, ...]
     before: tuple[FileObjects, ...] = ()
+    rules: tuple[FileObjects, ...] = ()  # files with readiness rules of `before`
     namespace: str | None = None
     pods: tuple[str, ...] = ()
     grace_seconds: int | None = None

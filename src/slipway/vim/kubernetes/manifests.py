@@ -144,15 +144,15 @@ def _manifest(document: YamlMap, path: str, at: int) -> Manifest:
             given[0],
         )
     for part in ("labels", "annotations"):
-        _check_texts(document, metadata, part, path, "metadata.")
+        _check_strings(document, metadata, part, path, "metadata.")
     if (document.get("apiVersion"), document.get("kind")) == SECRET:
         for part in ("data", "stringData"):
-            _check_texts(document, document, part, path)
+            _check_strings(document, document, part, path)
     _check_marks(document, document, path)
     return Manifest(path, at, document.line, plain(document))
 
 
-def _check_texts(document: YamlMap, holder: YamlMap, part: str, path: str, place: str = "") -> None:
+def _check_strings(document: YamlMap, holder: YamlMap, part: str, path: str, place: str = "") -> None:
     """Before an API server sees them: it repeats what is no text, and of a Secret that is the secret."""
     given = holder.get(part)
     if given is None:

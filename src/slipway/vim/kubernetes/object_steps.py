@@ -163,9 +163,11 @@ def _removes(
         if not gone:
             continue
         lost = for_good or any(one.kind in FOR_GOOD or one.id not in was for one in gone)
+        before = [] if for_good else [was[one.id] for one in gone if one.id in was]
         args = Remove(
             objects=tuple(Placed.found(one) for one in reversed(gone)),
-            before=() if for_good else in_files([was[one.id] for one in gone if one.id in was]),
+            before=in_files(before),
+            rules=rule_files(change.before) if before and change.before else (),
             namespace=cnf_parameters(change.before).namespace if change.before and not for_good else None,
             pods=pods if wave is Wave.WORKLOADS else (),
             grace_seconds=change.grace_seconds if for_good and not change.renewal.members else None,

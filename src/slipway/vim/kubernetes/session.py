@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from slipway.kube.api import Api
-from slipway.kube.errors import KubeError
+from slipway.kube.errors import DENIED, KubeError, is_admission
 from slipway.kube.interface import ObjectRef
 from slipway.kube.ownership import Owner
 from slipway.kube.readiness import Rule
@@ -71,6 +71,7 @@ def fault_of(error: StepError) -> VimFault:
     status = error.status if isinstance(error, KubeError) else None
     if status == 403 and QUOTA in error.detail:
         return VimFault.QUOTA
-    if status == 401 or (status == 403 and not error.temporary and "admission webhook" not in error.detail):
+    denied = DENIED.search(error.detail) or is_admission(status, error.detail)
+    if status == 401 or (status == 403 and not error.temporary and not denied):
         return VimFault.AUTH
     return VimFault.TEMPORARY if error.temporary else VimFault.PERMANENT

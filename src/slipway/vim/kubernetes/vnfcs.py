@@ -90,7 +90,7 @@ async def _wait(
         return Observation(True, "")
 
     names = ", ".join(f"{root['kind']} {root['metadata']['name']}" for root in roots[:5])
-    found = await wait_until(api, selections, look, f"the {wanted_kind}s of {names}", limit, keep=_slim, report=report)
+    found = await wait_until(api, selections, look, f"the {wanted_kind}s of {names}", limit, keep=slim, report=report)
     return [_vnfc(one, by_uid[uid]) for uid, some in of_roots(found).items() for one in some if _counts(one)]
 
 
@@ -143,7 +143,8 @@ def _kinds(root: Object) -> Kinds:
     return PODS_OF_WORKLOADS if wave_of(root["apiVersion"], root["kind"]) is Wave.CUSTOM_RESOURCES else PODS
 
 
-def _slim(found: Object) -> Object:
+def slim(found: Object) -> Object:
+    """What is kept of each while they are watched: there may be thousands."""
     metadata = found["metadata"]
     kept = ("name", "namespace", "uid", "ownerReferences", "deletionTimestamp")
     spec, status = found.get("spec") or {}, found.get("status") or {}

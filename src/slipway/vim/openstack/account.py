@@ -15,7 +15,7 @@ from slipway.vim.access_info import string_fields
 if TYPE_CHECKING:
     from keystoneauth1.identity import v3
 
-TEXTS = (
+STRING_FIELDS = (
     "username", "userId", "password", "userDomain", "userDomainId",
     "project", "projectId", "projectDomain", "projectDomainId", "region", "interface",
     "applicationCredentialId", "applicationCredentialName", "applicationCredentialSecret",
@@ -52,7 +52,7 @@ class OpenStackAccount:
 
 def account_of(connection: VimConnection) -> OpenStackAccount:
     """BadRequest names the field, and never says what is in it."""
-    fields = string_fields(connection.access_info, TEXTS)
+    fields = string_fields(connection.access_info, STRING_FIELDS)
     trust.authorities(connection.interface_info)
     for name in (trust.SKIP_ALL, trust.SKIP_NAME):
         trust.flag(connection.interface_info, name)

@@ -18,7 +18,7 @@ import msgspec
 from slipway.model.action import Action, StepContext, VimConnection
 from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import Found, Outcome
-from slipway.model.secrets import find_references, reference, restore_references, secret_texts
+from slipway.model.secrets import find_references, reference, restore_references, secret_strings
 from slipway.model.user_data import stack_data, stack_left_by
 from slipway.outgoing.responses import server_message
 from slipway.vim.openstack import heat
@@ -149,7 +149,7 @@ async def _secrets(args: ChangeStack, ctx: StepContext) -> list[str]:
     ]
     hidden = dict.fromkeys(find_references(msgspec.to_builtins(documents)))
     clear = await ctx.decrypt_secrets([reference(one) for one in hidden])
-    return list(secret_texts(clear))
+    return list(secret_strings(clear))
 
 
 async def _completed(cloud: Cloud, name: str, args: ChangeStack, secrets: Sequence[str]) -> StackState:

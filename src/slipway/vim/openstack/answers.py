@@ -40,7 +40,7 @@ def decoded(content: bytes, kind: type[T], answered: str, secrets: Iterable[str]
         raise VimError(f"{answered} with what is no JSON: it {shown}.", VimFault.TEMPORARY, cure=CURE) from None
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class ApiResponse(msgspec.Struct, frozen=True, kw_only=True):
     pass
 
 
@@ -59,7 +59,7 @@ class Page(Protocol[Item]):
     def more(self) -> bool: ...
 
 
-class Link(Answer, frozen=True, kw_only=True):
+class Link(ApiResponse, frozen=True, kw_only=True):
     rel: str = ""
     href: str = ""
 
@@ -71,7 +71,7 @@ def _leads_on(links: Iterable[Link]) -> bool:
 # Heat
 
 
-class ListedStack(Answer, frozen=True, kw_only=True):
+class ListedStack(ApiResponse, frozen=True, kw_only=True):
     id: Id
     stack_name: Text
     stack_status: Text
@@ -79,11 +79,11 @@ class ListedStack(Answer, frozen=True, kw_only=True):
     tags: tuple[Text, ...] | None = None
 
 
-class StackList(Answer, frozen=True, kw_only=True):
+class StackList(ApiResponse, frozen=True, kw_only=True):
     stacks: tuple[ListedStack, ...]
 
 
-class ListedResource(Answer, frozen=True, kw_only=True):
+class ListedResource(ApiResponse, frozen=True, kw_only=True):
     resource_name: Id
     resource_type: Text
     resource_status: Text
@@ -92,26 +92,26 @@ class ListedResource(Answer, frozen=True, kw_only=True):
     links: tuple[Link, ...] = ()
 
 
-class ResourceList(Answer, frozen=True, kw_only=True):
+class ResourceList(ApiResponse, frozen=True, kw_only=True):
     resources: tuple[ListedResource, ...]
 
 
-class StackParameters(Answer, frozen=True, kw_only=True):
+class StackParameters(ApiResponse, frozen=True, kw_only=True):
     parameters: dict[str, Any]
 
 
-class ShownStack(Answer, frozen=True, kw_only=True):
+class ShownStack(ApiResponse, frozen=True, kw_only=True):
     stack: StackParameters
 
 
 # Nova
 
 
-class AttachedVolume(Answer, frozen=True, kw_only=True):
+class AttachedVolume(ApiResponse, frozen=True, kw_only=True):
     id: Id
 
 
-class Server(Answer, frozen=True, kw_only=True):
+class Server(ApiResponse, frozen=True, kw_only=True):
     id: Id
     status: Text = ""
     tags: tuple[Text, ...] = ()
@@ -120,11 +120,11 @@ class Server(Answer, frozen=True, kw_only=True):
     volumes: tuple[AttachedVolume, ...] = field(name="os-extended-volumes:volumes_attached", default=())
 
 
-class ShownServer(Answer, frozen=True, kw_only=True):
+class ShownServer(ApiResponse, frozen=True, kw_only=True):
     server: Server
 
 
-class Servers(Answer, frozen=True, kw_only=True):
+class Servers(ApiResponse, frozen=True, kw_only=True):
     items: tuple[Server, ...] = field(name="servers")
     links: tuple[Link, ...] = field(name="servers_links", default=())
 
@@ -136,12 +136,12 @@ class Servers(Answer, frozen=True, kw_only=True):
 # Neutron
 
 
-class FixedIp(Answer, frozen=True, kw_only=True):
+class FixedIp(ApiResponse, frozen=True, kw_only=True):
     ip_address: Text | None = None
     subnet_id: Text | None = None
 
 
-class Port(Answer, frozen=True, kw_only=True):
+class Port(ApiResponse, frozen=True, kw_only=True):
     id: Id
     device_id: Text | None = None
     mac_address: Text | None = None
@@ -149,7 +149,7 @@ class Port(Answer, frozen=True, kw_only=True):
     fixed_ips: tuple[FixedIp, ...] | None = None
 
 
-class Ports(Answer, frozen=True, kw_only=True):
+class Ports(ApiResponse, frozen=True, kw_only=True):
     items: tuple[Port, ...] = field(name="ports")
     links: tuple[Link, ...] = field(name="ports_links", default=())
 
@@ -158,13 +158,13 @@ class Ports(Answer, frozen=True, kw_only=True):
         return _leads_on(self.links)
 
 
-class FloatingIp(Answer, frozen=True, kw_only=True):
+class FloatingIp(ApiResponse, frozen=True, kw_only=True):
     id: Id
     floating_ip_address: Text
     port_id: Text | None = None
 
 
-class FloatingIps(Answer, frozen=True, kw_only=True):
+class FloatingIps(ApiResponse, frozen=True, kw_only=True):
     items: tuple[FloatingIp, ...] = field(name="floatingips")
     links: tuple[Link, ...] = field(name="floatingips_links", default=())
 
@@ -176,7 +176,7 @@ class FloatingIps(Answer, frozen=True, kw_only=True):
 # Glance
 
 
-class ShownImage(Answer, frozen=True, kw_only=True):
+class ShownImage(ApiResponse, frozen=True, kw_only=True):
     id: Id
     status: Text
     name: Text | None = None
@@ -187,7 +187,7 @@ class ShownImage(Answer, frozen=True, kw_only=True):
     tags: frozenset[Text] = frozenset()
 
 
-class Images(Answer, frozen=True, kw_only=True):
+class Images(ApiResponse, frozen=True, kw_only=True):
     items: tuple[ShownImage, ...] = field(name="images")
     next: str | None = None
 

@@ -89,7 +89,7 @@ def _turns(
         return [touched]
     batches = list(change.batches)
     if change.renewal.reversible:
-        batches = _groups_together(before, after, batches)
+        batches = _merged_by_group(before, after, batches)
     in_batches = [name for batch in batches for name in batch]
     rest = tuple(name for name in touched if name not in in_batches)
     if change.renewal.reversible:
@@ -99,7 +99,7 @@ def _turns(
     return [*batches[:-1], (*batches[-1], *rest)]
 
 
-def _groups_together(
+def _merged_by_group(
     before: DesiredStack, after: DesiredStack, batches: Iterable[tuple[str, ...]]
 ) -> list[tuple[str, ...]]:
     """Those of groups whose members are defined otherwise than before."""

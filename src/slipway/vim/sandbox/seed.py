@@ -39,7 +39,7 @@ def archive(files: Files) -> bytes:
 def login_files(access: Access, own_key: str, boot_data: str | None) -> dict[str, bytes]:
     """Keys, passwords and user data, from the connection and from the machine's boot data."""
     config = _cloud_config(boot_data)
-    keys = [own_key, *access.authorized_keys, *_texts(config, "ssh_authorized_keys")]
+    keys = [own_key, *access.authorized_keys, *_strings(config, "ssh_authorized_keys")]
     password = config.get("password", access.password)
     files = {KEYS: "".join(f"{key}\n" for key in keys).encode()}
     if password is not None:
@@ -76,7 +76,7 @@ def _cloud_config(boot_data: str | None) -> dict[str, Any]:
     return found
 
 
-def _texts(config: dict[str, Any], key: str) -> list[str]:
+def _strings(config: dict[str, Any], key: str) -> list[str]:
     value = config.get(key, [])
     if not isinstance(value, list) or not all(isinstance(one, str) and "\n" not in one for one in value):
         raise _refused(f"{key} must be a list of lines")

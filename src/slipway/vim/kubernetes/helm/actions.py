@@ -23,7 +23,7 @@ from slipway.kube.ownership import INSTANCE, OPERATION
 from slipway.model.action import Action, StepContext, VimConnection
 from slipway.model.errors import OutgoingRequestError, PackageError, VimError, VimFault
 from slipway.model.machine import Outcome
-from slipway.model.secrets import is_reference, secret_texts
+from slipway.model.secrets import is_reference, secret_strings
 from slipway.outgoing.guard import Guard
 from slipway.vim.kubernetes.actions import remove_objects, roots_of
 from slipway.vim.kubernetes.arguments import Placed
@@ -35,11 +35,13 @@ from slipway.vim.kubernetes.helm.parameters import Repository
 from slipway.vim.kubernetes.helm.process import HelmProgram, Workspace, values_file
 from slipway.vim.kubernetes.helm.release_objects import (
     check_numbers,
+    is_hook,
     is_kept,
     label_claims,
     label_objects,
     placed,
     read_manifest,
+    refuse_hooks_of_others,
     refuse_if_set_by_others,
     remove_claims,
     vdu_positions,
@@ -59,6 +61,7 @@ from slipway.vim.kubernetes.helm.releases import (
     release_id,
     revisions,
 )
+from slipway.vim.kubernetes.manifests import Manifest
 from slipway.vim.kubernetes.object_steps import READY_TIMEOUT, REMOVE_TIMEOUT
 from slipway.vim.kubernetes.session import Session
 from slipway.vim.kubernetes.waits import let_new_pods_leave_first, until_gone, until_ready, until_vnfcs
@@ -139,9 +142,10 @@ class ReleaseActions:
                 return await _settled(place, args, args.vdus, newest)
 
     async def _undo_upgrade(self, args: Upgrade, ctx: StepContext) -> Outcome:
+        secrets = _secrets(args.values, await ctx.decrypt_secrets(args.values))
         async with self._session(ctx) as session:
             namespace = args.namespace or session.namespace
-            async with self._place(ctx, session, args.release, namespace) as place:
+            async with self._place(ctx, session, args.release, namespace, secrets) as place:
                 newest = await place.newest()
                 if args.revision is None:
                     return await _taken_away(place, args, newest)
@@ -216,13 +220,15 @@ async def _made(
     ]
     names = [str(directory)]
     if chart.defines_kinds:  # which nobody serves yet: a cluster could not look at objects of them
-        rendered = await place.helm("template", options=[f"--values={file}", "--no-hooks"], names=names)
-        manifests = read_manifest(args.release, rendered)
+        rendered = await place.helm("template", options=[f"--values={file}"], names=names)
+        printed = read_manifest(args.release, rendered)
+        manifests, hooks = [one for one in printed if not is_hook(one)], [one for one in printed if is_hook(one)]
     else:
         rendered = await place.helm("upgrade", options=[*options, "--dry-run=server", "--output=json"], names=names)
-        manifests = read_manifest(args.release, _manifest_of(rendered))
+        manifests, hooks = rendered_release(args.release, rendered)
         for one in manifests:
             await placed(session, one, place.namespace)  # a kind that nobody serves is named
+    await refuse_hooks_of_others(session, place.namespace, hooks)
     check_numbers(args.vdus, manifests, vdu_positions(args.release, args.key, args.vdus, manifests))
     session.ctx.progress(f"chart {chart} makes {len(manifests)} objects")
     if newest:
@@ -309,21 +315,31 @@ def _not_deployed(place: _Place, made: Revision | None) -> VimError:
     return VimError(f"Helm release {place.namespace}/{place.release} is {state}.", VimFault.TEMPORARY)
 
 
-def _manifest_of(printed: bytes) -> bytes:
-    """Of a release as `--output=json` prints it."""
+def rendered_release(release: str, printed: bytes) -> tuple[list[Manifest], list[Manifest]]:
+    """What a release as `--output=json` prints it would keep, and its hooks. VimError as of `read_manifest`."""
     try:
-        manifest = msgspec.json.decode(printed).get("manifest", "")
-    except (msgspec.MsgspecError, UnicodeDecodeError, AttributeError):
+        found = msgspec.json.decode(printed, type=_Rendered)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         raise VimError(
             "helm upgrade --output=json printed something else.", VimFault.PERMANENT, cure="use Helm 3.13 or newer."
         ) from None
-    return str(manifest).encode()
+    hooks = [manifest for one in found.hooks or () for manifest in read_manifest(release, one.manifest.encode())]
+    return [*read_manifest(release, found.manifest.encode())], hooks
+
+
+class _Hook(msgspec.Struct):
+    manifest: str = ""
+
+
+class _Rendered(msgspec.Struct):
+    manifest: str = ""
+    hooks: list[_Hook] | None = None
 
 
 def _secrets(values: Any, clear: Any) -> list[str]:
     """Texts that no error may show: those that references stood for."""
     if is_reference(values):
-        return list(secret_texts(clear))
+        return list(secret_strings(clear))
     if isinstance(values, dict):
         return [text for key, value in values.items() for text in _secrets(value, clear[key])]
     if isinstance(values, list | tuple):

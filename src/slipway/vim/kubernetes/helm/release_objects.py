@@ -13,7 +13,7 @@ from slipway.kube.deletion import Doomed, delete
 from slipway.kube.drain import gather_or_cancel
 from slipway.kube.errors import KubeError
 from slipway.kube.interface import ObjectRef
-from slipway.kube.ownership import INSTANCE
+from slipway.kube.ownership import INSTANCE, owner_of
 from slipway.model.errors import PackageError, VimError, VimFault
 from slipway.model.machine import FoundObject
 from slipway.vim.kubernetes.arguments import Placed
@@ -30,6 +30,7 @@ from slipway.vim.kubernetes.wanted import WITH_PODS
 from slipway.vim.kubernetes.waves import Wave, wave_of
 
 KEEP = "helm.sh/resource-policy"  # an annotation: what has it stays when its release goes
+HOOK = "helm.sh/hook"  # an annotation: Helm makes it at a moment, and it is no part of the release
 LONGEST = 63  # characters of a name that charts make, as `helm create` writes it
 NAME_LABELS = ("app.kubernetes.io/component", "app.kubernetes.io/name")
 
@@ -175,6 +176,31 @@ async def refuse_if_set_by_others(session: Session, objects: Sequence[Placed], f
                 cure="have it set back or put the change into the chart's values; to go on all the same, roll back and "
                 f"ask again with additionalParams {FORCE}=true.",
             )
+
+
+async def refuse_hooks_of_others(session: Session, namespace: str, hooks: Sequence[Manifest]) -> None:
+    """Helm deletes what has the name of a hook before it makes that, whosever it is. VimError names it."""
+    ours = session.owner.instance_id
+    for hook in hooks:
+        try:
+            ref = await placed(session, hook, namespace)
+            resource = await session.api.discovery.resource(ref.api_version, ref.kind)
+            there = await session.api.get(resource.path(ref.namespace, ref.name), metadata_only=True)
+        except KubeError as error:
+            if error.status == 404:
+                continue
+            raise
+        was_hook = HOOK in (there["metadata"].get("annotations") or {})  # an earlier revision's, mostly
+        if owner_of(there) != ours and not (was_hook and owner_of(there) is None):
+            raise VimError(
+                f"{ref} is there already and is not the release's; a hook of the chart would take its place.",
+                VimFault.PERMANENT,
+                cure="give the hook another name, one with .Release.Name in it, or remove the object that is there.",
+            )
+
+
+def is_hook(manifest: Manifest) -> bool:
+    return HOOK in (manifest.content["metadata"].get("annotations") or {})
 
 
 def is_kept(manifest: Manifest) -> bool:
