@@ -2,9 +2,14 @@
 # which sees whether it is what its digest says.
 set -eu
 archive=/var/lib/slipway/files/$1 member=$2 repository=$3 digest=$4 url=$5
-answer=$(mktemp)
-trap 'rm -f "$answer"' EXIT
+answer=$(mktemp) upload=
 ask() { curl -q --config "$archive.login" --globoff --silent --show-error --insecure --noproxy '*' --connect-timeout 20 "$@"; }
+# A registry keeps an upload without its end for a week: a disk that is full would stay full.
+end() {
+    rm -f "$answer"
+    [ -z "$upload" ] || ask --request DELETE --output /dev/null --max-time 60 "$upload" || true
+}
+trap end EXIT
 code=$(ask --head --output /dev/null --write-out '%{http_code}' "$url/v2/$repository/blobs/$digest")
 [ "$code" != 200 ] || exit 0
 ask --request POST --data '' --dump-header "$answer" --output /dev/null "$url/v2/$repository/blobs/uploads/"
@@ -14,6 +19,7 @@ case $location in
 "$url"/*) ;;
 *) echo "the registry takes no upload: $(head -n 1 "$answer")" >&2; exit 1 ;;
 esac
+upload=$location
 case $location in *\?*) location="$location&digest=$digest" ;; *) location="$location?digest=$digest" ;; esac
 content() { if [ "$member" = - ]; then cat "$archive.document"; else tar -xOf "$archive.part" -- "$member"; fi; }
 code=$(content | ask --upload-file - --request PUT --header 'Content-Type: application/octet-stream' --output "$answer" --write-out '%{http_code}' "$location")
@@ -21,3 +27,4 @@ code=$(content | ask --upload-file - --request PUT --header 'Content-Type: appli
     echo "the registry refused $digest with HTTP $code: $(head -c 300 "$answer"); room on its disk: $(df -h --output=avail /var/lib/slipway-registry | tail -n 1)" >&2
     exit 1
 }
+upload=
