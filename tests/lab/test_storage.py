@@ -1,12 +1,7 @@
-"""A real cluster with a storage server: real NFS on a real file system, from birth to death.
-
-The kernel of the lab has neither an NFS server nor a client: nfs-ganesha serves, and tools of libnfs read and write.
-"""
+"""A real cluster with a storage server: real NFS on a real file system, from birth to death."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,60 +9,12 @@ import pytest
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.inventory import everything
 from tests.lab.claiming_cnf import CLAIM, claiming_cnf
-from tests.lab.cluster_lab import PASSWORD, ClusterLab, parameters
+from tests.lab.cluster_lab import ClusterLab
 from tests.lab.slipway_lab import INSTANCES, OPERATIONS
 from tests.lab.stages import needs
+from tests.lab.storage_lab import available, instantiation, read, until, url, volumes, write
 
 pytestmark = pytest.mark.group(name="storage")
-
-SERVER = {
-    "ssh_cp_name": "storageServer_CP1",
-    "username": "slipway",
-    "password": PASSWORD,
-    "cinder_volume_setup_params": [{"volume_resource_id": "storageServer_volume", "mount_to": "/volume"}],
-    "nfs_server_setup_params": [
-        {"export_dir": f"/volume/nfs/pv{number}", "export_to": "10.12.0.0/24"} for number in (1, 2)
-    ],
-}
-VOLUMES = [
-    {"pv_manifest_file_path": f"Files/kubernetes/nfs-pv{number}.yaml", "nfs_server_cp": "storageServer_CP1"}
-    for number in (1, 2)
-]
-
-
-def instantiation(**server: Any) -> dict[str, Any]:
-    given = parameters(storage_server={**SERVER, **server}, pv_registration_params=VOLUMES)
-    return {"flavourId": "storage", "additionalParams": given}
-
-
-def volumes(lab: ClusterLab) -> dict[str, tuple[str, str]]:
-    """Phase and server, by name."""
-    found = lab.kube(lambda api: api.list("/api/v1/persistentvolumes"))
-    return {one["metadata"]["name"]: (one["status"]["phase"], one["spec"]["nfs"]["server"]) for one in found}
-
-
-def available(lab: ClusterLab) -> dict[str, tuple[str, str]]:
-    address = lab.address("storageServer-0")
-    return {"nfs-pv1": ("Available", address), "nfs-pv2": ("Available", address)}
-
-
-def url(lab: ClusterLab, file: str) -> str:
-    return f"nfs://{lab.address('storageServer-0')}/volume/nfs/pv1/{file}?version=4"
-
-
-def write(lab: ClusterLab, slot: str, file: str, text: str) -> None:
-    lab.inside(slot, "sh", "-c", f"echo '{text}' >/tmp/{file} && nfs-cp /tmp/{file} '{url(lab, file)}'")
-
-
-def read(lab: ClusterLab, slot: str, file: str) -> str:
-    return lab.inside(slot, "nfs-cat", url(lab, file)).strip()
-
-
-def until(look: Callable[[], bool], what: str, within: float = 120) -> None:
-    end = time.monotonic() + within
-    while not look():
-        assert time.monotonic() < end, f"not within {within:g} s: {what}"
-        time.sleep(0.5)
 
 
 def test_built_although_slipway_is_killed_while_volumes_are_served(lab: ClusterLab) -> None:
@@ -194,7 +141,7 @@ def test_what_can_be_known_is_refused_at_the_request(lab: ClusterLab, server: di
     cluster = lab.vnf
     lab.create()
     try:
-        answer = lab.http.post(f"{INSTANCES}/{lab.vnf}/instantiate", json=instantiation(**server))
+        answer = lab.http.post(f"{INSTANCES}/{lab.vnf}/instantiate", json=instantiation(server))
         assert answer.status_code in (400, 422)
         assert said in answer.json()["detail"]
         assert lab.http.get(OPERATIONS, params={"filter": f"(eq,vnfInstanceId,{lab.vnf})"}).json() == []
