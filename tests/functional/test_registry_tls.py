@@ -80,9 +80,7 @@ def ask(directory: Path, port: int, authority: Authority, host: str = "127.0.0.1
     (directory / "ca.crt").write_text(authority.certificate)
     registry = RegistryParameters(connection_type=1, server=f"{host}:{port}", certificate_path="Files/ca.crt",
                                   hosts_string=f"127.0.0.1 {host}" if host != "127.0.0.1" else None)  # fmt: skip
-    config = curl_config(
-        f"https://{registry.server}/v2/", registry, str(directory / "ca.crt"), {}, login=True
-    )
+    config = curl_config(f"https://{registry.server}/v2/", registry, str(directory / "ca.crt"), {}, login=True)
     done = subprocess.run(["curl", "-q", "--config", "-"], input=config.encode(), capture_output=True, check=False)
     result = Result(done.returncode, done.stdout, done.stderr)
     assert check_answer(registry, NODE, read_answer(registry, NODE, result)) is None

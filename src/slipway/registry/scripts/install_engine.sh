@@ -18,5 +18,5 @@ if command -v podman >/dev/null; then exit 0; fi
 command -v apt-get >/dev/null || { echo "there is neither docker nor podman, and no apt-get to install one" >&2; exit 1; }
 apt() { apt-get --quiet --yes -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 -o Acquire::http::Timeout=30 "$@"; }
 dpkg --configure -a   # what somebody died over
-apt update
+apt update -o APT::Update::Error-Mode=any
 apt install --no-install-recommends podman crun

@@ -14,7 +14,7 @@ if ! command -v docker-registry >/dev/null; then
         mv "$file.part" "$file.deb"
         apt install --no-install-recommends "$file.deb"
     else
-        apt update
+        apt update -o APT::Update::Error-Mode=any
         apt install --no-install-recommends docker-registry
     fi
 fi
