@@ -23,7 +23,8 @@ from slipway.registry.steps.machine import SCRIPTS
 from tests.functional.registry_rig import tar_of
 
 NEEDED = ("unshare", "curl", "ss", "tar")
-TOOLS = "sh cat chmod cp df find grep head id ls mkdir mktemp printf rm sed seq sleep stat tail timeout touch tr curl ss tar"
+TOOLS = [*NEEDED, "sh", "cat", "chmod", "cp", "df", "find", "grep", "head", "id", "ls", "mkdir", "mktemp", "printf",
+         "rm", "sed", "seq", "sleep", "stat", "tail", "timeout", "touch", "tr"]  # fmt: skip
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not all(map(shutil.which, NEEDED)), reason=f"needs root and {', '.join(NEEDED)}"
 )
@@ -51,7 +52,7 @@ stub journalctl :
 def run(tmp_path: Path, what: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["unshare", "--mount", "sh", "-c", WORLD + what, "sh", str(tmp_path), *arguments],
-        env={"scripts": str(SCRIPTS), "tools": TOOLS, "PATH": os.environ["PATH"]},
+        env={"scripts": str(SCRIPTS), "tools": " ".join(TOOLS), "PATH": os.environ["PATH"]},
         capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
 

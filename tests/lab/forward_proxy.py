@@ -10,30 +10,23 @@ import base64
 import hashlib
 import http.client
 import shutil
-import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from tests.lab.file_server import EarlyServer, running
 
 REGISTRY = "registry.slipway.test:5000"
 USER, PASSWORD = "fetcher", "hills.and-far"
 MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
-_FREEBIND = 15  # IP_FREEBIND of Linux: the network comes later
 _HOP = frozenset(["connection", "keep-alive", "proxy-authorization", "proxy-connection", "transfer-encoding", "te"])
 
 
-class ForwardProxy(ThreadingHTTPServer):
-    daemon_threads = True
+class ForwardProxy(EarlyServer):
     image: Path
-    asked: list[str]
     is_open: bool
-
-    def server_bind(self) -> None:
-        self.socket.setsockopt(socket.IPPROTO_IP, _FREEBIND, 1)
-        super().server_bind()
 
     @property
     def url(self) -> str:
@@ -120,13 +113,5 @@ def proxying(address: str, image: Path) -> Iterator[ForwardProxy]:
     """`image`: what `skopeo copy ... dir:` wrote. It refuses everything until it is opened."""
     server = ForwardProxy((address, 0), Handler, bind_and_activate=False)
     server.image, server.asked, server.is_open = image, [], False
-    server.server_bind()
-    server.server_activate()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with running(server):
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

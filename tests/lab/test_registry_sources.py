@@ -6,6 +6,7 @@ begins with a failure that a person can mend on the machine, and a retry that go
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -19,9 +20,9 @@ import pytest
 
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engines import Engines
-from slipway.vim.sandbox.image.kubernetes.oci import Image, layer_of, write_archive
 from slipway.vim.sandbox.inventory import everything
 from tests.functional.next_package import NEXT_ID, next_package
+from tests.functional.registry_rig import tar_of
 from tests.lab.cluster_lab import PASSWORD, ClusterLab, a_lab
 from tests.lab.forward_proxy import PASSWORD as PROXY_PASSWORD
 from tests.lab.forward_proxy import REGISTRY as ELSEWHERE
@@ -125,19 +126,29 @@ def setting(tmp_path_factory: pytest.TempPathFactory, engines: Engines) -> Itera
 
 
 def registry_image(directory: Path) -> Path:
-    """A docker archive of Debian's registry, which is started as the public image is: with its configuration's path."""
-    unpacked = directory / "unpacked"
+    """A docker archive of Debian's registry, which is started as the public image is: with its configuration's path.
+
+    No layer is compressed by zstd, which Debian's docker does not know.
+    """
+    unpacked, root = directory / "unpacked", directory / "root"
     subprocess.run(["dpkg-deb", "-x", debian_registry(directory), unpacked], check=True)
     program = unpacked / "usr/bin/docker-registry"
-    needs = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout.split()
-    libraries = {word.lstrip("/"): Path(word).resolve() for word in needs if word.startswith("/")}
-    layer = layer_of(directory / "registry.zst", {"usr/bin/docker-registry": program, "tmp": None, **libraries})
-    write_archive(
-        directory / "registry.oci",
-        [Image(f"{ELSEWHERE}/registry:1", [layer], {"Entrypoint": ["/usr/bin/docker-registry", "serve"]})],
-    )
+    linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout.split()
+    for file in (program, *(Path(word) for word in linked if word.startswith("/"))):
+        target = root / ("usr/bin/docker-registry" if file == program else str(file).lstrip("/"))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, target)
+    (root / "tmp").mkdir(mode=0o777)
+    subprocess.run(["tar", "--owner=0", "--group=0", "-cf", directory / "layer.tar", "-C", root, "."], check=True)
+    layer = (directory / "layer.tar").read_bytes()
+    rootfs = {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]}
+    entry = {"Entrypoint": ["/usr/bin/docker-registry", "serve"]}
+    config = json.dumps({"architecture": "amd64", "os": "linux", "config": entry, "rootfs": rootfs}).encode()
+    listed = [{"Config": "config.json", "RepoTags": [f"{ELSEWHERE}/registry:1"], "Layers": ["layer.tar"]}]
     archive = directory / "registry.tar"
-    skopeo("copy", f"oci-archive:{directory / 'registry.oci'}", f"docker-archive:{archive}:{ELSEWHERE}/registry:1")
+    archive.write_bytes(
+        tar_of({"manifest.json": json.dumps(listed).encode(), "config.json": config, "layer.tar": layer})
+    )
     return archive
 
 

@@ -13,7 +13,7 @@ import pytest
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engines import Engines
 from slipway.vim.sandbox.inventory import everything
-from tests.lab.registry_lab import CONNECTION, SLOT, RegistryLab, registry_lab
+from tests.lab.registry_lab import SLOT, RegistryLab, registry_lab
 from tests.lab.stages import needs
 from tests.lab.storage_lab import available, instantiation, read, until, volumes, write
 
@@ -47,7 +47,7 @@ needs_registry = needs(test_a_registry_begins_with_the_packages_images_and_a_cli
 def test_a_cluster_pulls_from_it_and_has_volumes_although_slipway_is_killed(setting: RegistryLab) -> None:
     setting.create_cluster()
     lab = setting.at_cluster()
-    operation = lab.begin("instantiate", instantiation(**{CONNECTION: [setting.connection()]}))
+    operation = lab.begin("instantiate", instantiation(private_registry_connection_info=[setting.connection()]))
     lab.until_step(operation, "mount volumes storageServer-0", "DONE")
     lab.kill()
     lab.start()
