@@ -25,6 +25,8 @@ from tests.functional.registry_rig import tar_of
 NEEDED = ("unshare", "curl", "ss", "tar")
 TOOLS = [*NEEDED, "sh", "cat", "chmod", "cp", "df", "find", "grep", "head", "id", "ls", "mkdir", "mktemp", "printf",
          "rm", "sed", "seq", "sleep", "stat", "tail", "timeout", "touch", "tr"]  # fmt: skip
+UPLOAD = "37bc7248-b6b1-4c4f-8464-115a3a246d02"
+UPLOADS = "/var/lib/slipway-registry/docker/registry/v2/repositories/tools/_uploads"
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not all(map(shutil.which, NEEDED)), reason=f"needs root and {', '.join(NEEDED)}"
 )
@@ -82,13 +84,10 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(404)
 
     def do_POST(self) -> None:
-        self.answer(202, Location="/v2/tools/blobs/uploads/one?_state=begun")
+        self.answer(202, Location=f"/v2/tools/blobs/uploads/{UPLOAD}?_state=begun")
 
     def do_PUT(self) -> None:
         self.answer(500)
-
-    def do_DELETE(self) -> None:
-        self.answer(204)
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -115,17 +114,15 @@ def test_an_upload_that_fails_is_taken_back_so_that_a_full_disk_is_not_full_for_
     done = run(
         tmp_path,
         'cp "$1/archive.tar" /var/lib/slipway/files/x.part; : >/var/lib/slipway/files/x.login\n'
-        'run push_blob x layer.tar tools "$2" "$3"',
+        f'mkdir -p "{UPLOADS}/{UPLOAD}" "{UPLOADS}/of-another"; : >"{UPLOADS}/{UPLOAD}/data"\n'
+        f'run push_blob x layer.tar tools "$2" "$3" || {{ ls "{UPLOADS}"; exit 1; }}',
         digest,
         f"http://127.0.0.1:{registry.server_address[1]}",
     )
-    assert done.returncode == 1
+    assert (done.returncode, done.stdout) == (1, "of-another\n")
     assert f"the registry refused {digest} with HTTP 500" in done.stderr
     assert "room on its disk:" in done.stderr
-    assert registry.asked[-2:] == [
-        f"PUT /v2/tools/blobs/uploads/one?_state=begun&digest={digest}",
-        "DELETE /v2/tools/blobs/uploads/one?_state=begun",
-    ]
+    assert registry.asked[-1] == f"PUT /v2/tools/blobs/uploads/{UPLOAD}?_state=begun&digest={digest}"
 
 
 def test_a_port_that_another_program_has_is_told_with_its_name(tmp_path: Path) -> None:
