@@ -137,6 +137,12 @@ class SlipwayLab(ABC):
     def health(self) -> dict[str, Any]:
         return self.http.get(f"/slipway/v1/clusters/{self.vnf}", timeout=90).json()  # type: ignore[no-any-return]
 
+    def until_healthy(self, within: float = 60) -> None:
+        """Each part of a look has a few seconds, which a busy host may let pass."""
+        end = time.monotonic() + within
+        while problems := self.health()["problems"]:
+            assert time.monotonic() < end, problems
+
     def cluster_kubeconfig(self) -> str:
         return str(self.http.get(f"/slipway/v1/clusters/{self.vnf}/kubeconfig").json()["kubeconfig"])
 

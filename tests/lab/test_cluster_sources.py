@@ -229,7 +229,7 @@ def test_upgraded_from_another_repository(setting: Setting) -> None:
             assert lab.inside(slot, "dpkg-query", "--show", "--showformat=${Version}", program) == f"{NEXT}-1.1"
             assert lab.inside(slot, "stat", "-c", "%F", f"/usr/bin/{program}").strip() == "regular file"
         assert lab.inside(slot, "apt-mark", "showhold").split() == ["kubeadm", "kubectl", "kubelet"]
-    assert lab.health()["problems"] == []
+    lab.until_healthy()
 
 
 @needs(test_upgraded_from_another_repository)
