@@ -34,7 +34,7 @@ def scripted(tmp_path: Path, lab: ClusterLab) -> ClusterLab:
     (tree / "Scripts" / "node.sh").write_bytes(SCRIPT.read_bytes())
     (tree / "Scripts" / "fails.sh").write_bytes(FAILS)
     (tree / "Scripts" / "does_nothing.sh").write_bytes(b"#!/bin/sh\n")
-    (tree / "Files").mkdir()
+    (tree / "Files").mkdir(exist_ok=True)
     (tree / "Files" / "helm.tar.gz").write_bytes(helm_archive())
     lab.vnfd = lab.onboard(tree)
     return lab

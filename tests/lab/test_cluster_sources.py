@@ -75,7 +75,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory, lab: ClusterLab) -> Iterat
     pause = layer_of(tmp_path / "proof.zst", {"pause": program_cache.built(programs.pause())})
     proof = Image("registry.slipway.test/proof:1", [pause], {"Entrypoint": ["/pause"]})
     tree = next_package(SAMPLE, tmp_path, NEXT_ID, words=ONE_WORKER)
-    (tree / "Files").mkdir()
+    (tree / "Files").mkdir(exist_ok=True)
     (tree / "Files" / "key.asc").write_bytes((web / "apt" / "key.asc").read_bytes())
     (tree / "Files" / "kubeadm").write_bytes(found["kubeadm"].read_bytes())
     write_archive(tree / "Files" / "images.tar", [proof])
@@ -84,7 +84,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory, lab: ClusterLab) -> Iterat
     (web / "kubeadm").symlink_to(found["kubeadm"])
     others = programs_of_the_image(web)
     later = next_package(SAMPLE, tmp_path, OTHER_ID, words=ONE_WORKER)
-    (later / "Files").mkdir()
+    (later / "Files").mkdir(exist_ok=True)
     (later / "Files" / "key.asc").write_bytes((web / "apt-next" / "key.asc").read_bytes())
     lab.vnfd, next_vnfd = lab.onboard(tree), lab.onboard(later)
     with serving(GATEWAY, web, {"proof:1": proof}) as server:
