@@ -27,7 +27,7 @@ from slipway.vim.sandbox.image.kubernetes.program_cache import ProgramCache
 from slipway.vim.sandbox.inventory import everything
 from slipway.vim.sandbox.paths import default_cache
 from tests.functional.next_package import NEXT_ID, OTHER_ID, next_package
-from tests.lab.cluster_lab import PASSWORD, SAMPLE, ClusterLab, a_lab, parameters
+from tests.lab.cluster_lab import ONE_WORKER, PASSWORD, SAMPLE, ClusterLab, a_lab, parameters
 from tests.lab.slipway_lab import INSTANCES
 from tests.lab.stages import needs
 
@@ -38,10 +38,6 @@ DEBIAN = "Files/docker-registry.deb"
 USER, SECRET = "puller", "let me: \"in\" % 'please'"
 SLOT = "PrivateRegistryVDU-0"
 INSTALLATION, CONNECTION = "private_registry_installation_param", "private_registry_connection_info"
-ONE_WORKER = {
-    "min_number_of_instances: 2": "min_number_of_instances: 1",
-    "number_of_instances: 2": "number_of_instances: 1",
-}
 
 
 @dataclass
