@@ -13,16 +13,12 @@ from slipway.kube.interface import Object
 from slipway.kube.waiting import wait_for_pod
 from slipway.vim.sandbox.engines import Engines
 from tests.functional.next_package import OTHER_ID, next_package
-from tests.lab.cluster_lab import PASSWORD, SAMPLE, ClusterLab, a_lab
+from tests.lab.cluster_lab import ONE_WORKER, PASSWORD, SAMPLE, ClusterLab, a_lab
 from tests.lab.registry_lab import SECRET, USER, RegistryLab, installation, registry_package
 from tests.lab.slipway_lab import INSTANCES
 
 REGISTRY = Path(__file__).parents[2] / "samples" / "registry-sandbox"
 CONNECTION = "private_registry_connection_info"
-ONE_WORKER = {
-    "min_number_of_instances: 2": "min_number_of_instances: 1",
-    "number_of_instances: 2": "number_of_instances: 1",
-}
 
 
 @dataclass
