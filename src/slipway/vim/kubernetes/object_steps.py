@@ -179,11 +179,14 @@ def _removes(
 
 
 def rule_files(target: VnfTarget) -> tuple[FileObjects, ...]:
+    return with_rules(target, cnf_parameters(target).files)
+
+
+def with_rules(target: VnfTarget, paths: Iterable[str]) -> tuple[FileObjects, ...]:
     """Those that have readiness rules."""
-    files = cnf_parameters(target).files
     return tuple(
         FileObjects(vnfd_id=target.vnfd_id, path=path, digest=target.files[path].digest)
-        for path in files
+        for path in paths
         if path in target.files and rules_of(target.files, [path])
     )
 
