@@ -1,5 +1,5 @@
-"""Workload clusters of Cluster API outside of any operation: how Slipway logs in to those that are VIMs, and credentials
-that Cluster API has renewed for those who were told the former ones.
+"""Workload clusters of Cluster API outside of any operation: how Slipway logs in to those that are VIMs, and how
+receivers of credentials are told those that Cluster API has renewed.
 """
 
 from __future__ import annotations
