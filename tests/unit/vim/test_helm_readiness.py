@@ -82,8 +82,11 @@ def test_what_a_rule_says_wrong_is_told_when_the_operation_is_planned() -> None:
 
 
 def test_objects_beside_charts_are_refused_unless_the_request_says_that_charts_are_meant() -> None:
-    both = TEXT + b"---\n" + config().encode()
-    with pytest.raises(Unprocessable, match=rf"names charts \({PATH}\) and manifests \({RULES}: ConfigMap settings\)"):
-        plan_of(None, with_rules(text=both))
-    (step,) = plan_of(None, with_rules(text=both, helm_chart_path=PATH)).steps
-    assert paths(step.args["rules"]) == [RULES]
+    for other in (config().encode(), b"replicas: 1\n"):  # a manifest, and values of a chart that are no manifest
+        both = TEXT + b"---\n" + other
+        with pytest.raises(Unprocessable, match=rf"names charts \({PATH}\) and manifests \({RULES}\)"):
+            plan_of(None, with_rules(text=both))
+        (step,) = plan_of(None, with_rules(text=both, helm_chart_path=PATH)).steps
+        assert paths(step.args["rules"]) == [RULES]
+    (step,) = plan_of(None, with_rules(text=b"replicas: 1\n", helm_chart_path=PATH)).steps
+    assert "rules" not in step.args

@@ -179,14 +179,11 @@ def _removes(
 
 
 def rule_files(target: VnfTarget) -> tuple[FileObjects, ...]:
-    return with_rules(target, cnf_parameters(target).files)
-
-
-def with_rules(target: VnfTarget, paths: Iterable[str]) -> tuple[FileObjects, ...]:
     """Those that have readiness rules."""
+    files = cnf_parameters(target).files
     return tuple(
         FileObjects(vnfd_id=target.vnfd_id, path=path, digest=target.files[path].digest)
-        for path in paths
+        for path in files
         if path in target.files and rules_of(target.files, [path])
     )
 

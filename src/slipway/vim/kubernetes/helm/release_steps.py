@@ -39,15 +39,9 @@ from slipway.vim.kubernetes.helm.parameters import (
 )
 from slipway.vim.kubernetes.helm.releases import KIND, is_of_release, of_releases, release_id, release_name
 from slipway.vim.kubernetes.helm.values import with_value
-from slipway.vim.kubernetes.manifests import manifests_of
+from slipway.vim.kubernetes.manifests import rules_in
 from slipway.vim.kubernetes.object_plan import FileObjects, PlanStruct
-from slipway.vim.kubernetes.object_steps import (
-    READY_TIMEOUT,
-    REMOVE_TIMEOUT,
-    has_other_pods,
-    unused_checks,
-    with_rules,
-)
+from slipway.vim.kubernetes.object_steps import READY_TIMEOUT, REMOVE_TIMEOUT, has_other_pods, unused_checks
 
 HELM_SECONDS = 600.0  # for one call of Helm: hooks of a chart may take their time
 UPGRADE_TIMEOUT = 2 * HELM_SECONDS + READY_TIMEOUT
@@ -113,15 +107,24 @@ def _refuse_objects_beside_charts(target: VnfTarget) -> None:
     manifests, charts = target.flavour.manifests, target.flavour.charts
     if not charts or any(target.parameters.get(name) is not None for name in (CHART, CHARTS)):
         return
-    if objects := manifests_of(target.files, manifests):
+    others = [path for path in manifests if path in target.files and not rules_in(path, target.files[path].content)[1]]
+    if others:
         raise Unprocessable(
-            f"The VNFD names charts ({charts[0]}) and manifests ({objects[0].file}: {objects[0]}), and a VNF is made "
-            f"of one or the other; say which: additionalParams.{CHART}, or {FILES}."
+            f"The VNFD names charts ({charts[0]}) and manifests ({others[0]}), and a VNF is made of one or the other; "
+            f"say which: additionalParams.{CHART}, or {FILES}."
         )
 
 
 def _rules(target: VnfTarget | None) -> tuple[FileObjects, ...]:
-    return with_rules(target, target.flavour.manifests) if target else ()
+    """Files with readiness rules, of those that the VNFD names beside charts."""
+    if target is None:
+        return ()
+    files = {path: target.files[path] for path in target.flavour.manifests if path in target.files}
+    return tuple(
+        FileObjects(vnfd_id=target.vnfd_id, path=path, digest=file.digest)
+        for path, file in files.items()
+        if rules_in(path, file.content)[0]
+    )
 
 
 def _content(source: ChartSource) -> object:
