@@ -364,23 +364,6 @@ def test_a_container_unit_with_its_chart(tmp_path: Path) -> None:
     assert pod.image.name == "registry.example/web:1"
 
 
-@pytest.mark.parametrize("file", ["https://example.com/web.yaml", "Files/absent.yaml", "https://example.com/web.tgz"])
-def test_a_manifest_or_chart_outside_of_the_package_is_told_and_not_passed_over_in_silence(
-    file: str, tmp_path: Path
-) -> None:
-    nodes = f"""\
-    cnf:
-      type: tosca.nodes.nfv.Mciop
-      artifacts:
-        web: {{type: tosca.artifacts.nfv.MciopArtifact, file: '{file}'}}
-        image: {{type: tosca.artifacts.nfv.SwImage, file: 'https://example.com/web.qcow2'}}
-  groups:
-"""
-    (warning,) = read(varied("  groups:\n", nodes), tmp_path).warnings
-    assert f"The artifact 'web' ({file}) of 'cnf' is not in the package: no VNF gets it." in str(warning)
-    assert "put the file into the package" in str(warning)
-
-
 def test_an_unknown_container_is_refused(tmp_path: Path) -> None:
     nodes = (
         "    pod: {type: tosca.nodes.nfv.Vdu.OsContainerDeployableUnit, requirements: [{container: web}]}\n  groups:\n"

@@ -218,6 +218,23 @@ def test_samples_have_no_warnings(sample: str, tmp_path: Path) -> None:
     assert build_package(tree, tmp_path / "sample.csar").warnings == ()
 
 
+@pytest.mark.parametrize("file", ["https://example.com/web.yaml", "Files/absent.yaml", "https://example.com/web.tgz"])
+def test_a_manifest_or_chart_outside_of_the_package_is_told_and_not_passed_over_in_silence(
+    file: str, tmp_path: Path
+) -> None:
+    nodes = f"""\
+    cnf:
+      type: tosca.nodes.nfv.Mciop
+      artifacts:
+        web: {{type: tosca.artifacts.nfv.MciopArtifact, file: '{file}'}}
+        image: {{type: tosca.artifacts.nfv.SwImage, file: 'https://example.com/web.qcow2'}}
+  groups:
+"""
+    (warning,) = read(varied("  groups:\n", nodes), tmp_path).warnings
+    assert f"The artifact 'web' ({file}) of 'cnf' is not in the package: no VNF gets it." in str(warning)
+    assert "put the file into the package" in str(warning)
+
+
 def test_a_management_cluster_without_its_manifests_is_told_which_it_lacks(tmp_path: Path) -> None:
     warnings = build_package(ROOT / "samples" / "management-cluster", tmp_path / "sample.csar").warnings
     names = PUT_INTO["management-cluster"]
