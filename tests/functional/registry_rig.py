@@ -56,9 +56,7 @@ async def onboard_registry(rig: ClusterRig, directory: Path, files: Mapping[str,
     await onboard_next(rig.rig, with_files(REGISTRY, directory / "registry", files), directory / "next", NEXT_ID)
 
 
-async def onboard_cluster(
-    rig: ClusterRig, directory: Path, files: Mapping[str, bytes], sample: Path = CLUSTER
-) -> None:
+async def onboard_cluster(rig: ClusterRig, directory: Path, files: Mapping[str, bytes], sample: Path = CLUSTER) -> None:
     await onboard_next(rig.rig, with_files(sample, directory / "cluster", files), directory / "next", OTHER_ID)
 
 
