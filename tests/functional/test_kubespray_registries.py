@@ -90,7 +90,7 @@ async def is_connected(rig: ClusterRig, instance_id: str, slot: str, server: str
     assert files[CONTAINERD].mode == 0o600
     assert tomllib.loads(told.content.decode())["ca"] == f"/etc/containerd/certs.d/{server}/ca.crt"
     assert NAME in files["/etc/hosts"].content.decode()
-    return tomllib.loads(told.content.decode())["host"] == {}
+    return not tomllib.loads(told.content.decode())["host"]
 
 
 async def connected(rig: ClusterRig, instance_id: str, server: str) -> set[str]:

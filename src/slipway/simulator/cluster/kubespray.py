@@ -290,8 +290,11 @@ def _configure_containerd(run: Run, names: Sequence[str]) -> None:
 class _Loader(yaml.SafeLoader):
     """Text may be marked as no template."""
 
+    def marked(self, node: yaml.ScalarNode) -> str:
+        return str(self.construct_scalar(node))
 
-_Loader.add_constructor("!unsafe", _Loader.construct_yaml_str)
+
+_Loader.add_constructor("!unsafe", _Loader.marked)
 
 PLAYBOOKS: dict[str, Callable[[Run], None]] = {
     "cluster.yml": _cluster,
