@@ -56,8 +56,8 @@ async def onboard_registry(rig: ClusterRig, directory: Path, files: Mapping[str,
     await onboard_next(rig.rig, with_files(REGISTRY, directory / "registry", files), directory / "next", NEXT_ID)
 
 
-async def onboard_cluster(rig: ClusterRig, directory: Path, files: Mapping[str, bytes]) -> None:
-    await onboard_next(rig.rig, with_files(CLUSTER, directory / "cluster", files), directory / "next", OTHER_ID)
+async def onboard_cluster(rig: ClusterRig, directory: Path, files: Mapping[str, bytes], sample: Path = CLUSTER) -> None:
+    await onboard_next(rig.rig, with_files(sample, directory / "cluster", files), directory / "next", OTHER_ID)
 
 
 def with_files(sample: Path, tree: Path, files: Mapping[str, bytes]) -> Path:

@@ -20,7 +20,8 @@ from slipway.cluster.values import server
 CONTAINERD = "/etc/containerd/config.toml"
 CERTIFICATES = "/etc/containerd/certs.d"
 DEFAULT_REPOSITORY = "registry.k8s.io"
-IMAGES_PLUGINS = {2: "io.containerd.grpc.v1.cri", 3: "io.containerd.cri.v1.images"}  # by the configuration's version
+# By the configuration's version. Version 4 is that of containerd 2.3, which kubespray 2.32 brings.
+IMAGES_PLUGINS = {2: "io.containerd.grpc.v1.cri", 3: "io.containerd.cri.v1.images", 4: "io.containerd.cri.v1.images"}
 
 Table = dict[str, Any]
 
@@ -106,7 +107,7 @@ def with_logins(text: str, logins: Mapping[str, RegistryLogin], ours: Collection
         raise ForeignConfiguration(f"it is not TOML: {error}") from None
     plugin = IMAGES_PLUGINS.get(document.get("version", 0))
     if plugin is None and text.strip():
-        raise ForeignConfiguration("it has neither version 2 nor version 3")
+        raise ForeignConfiguration("it has none of the versions 2, 3 and 4")
     if plugin is None:
         document["version"], plugin = 2, IMAGES_PLUGINS[2]
     registry = _table(_table(_table(document, "plugins"), plugin), "registry")

@@ -10,7 +10,12 @@ from typing import Any
 from slipway.cluster import plans, upgrade
 from slipway.cluster.change import ClusterChange, cluster_change, cluster_now, masters
 from slipway.cluster.checks import check_files, refuse_master_count, refuse_unsupported_parameters
-from slipway.cluster.modified_registries import check_modified_registries, modified_registries
+from slipway.cluster.modified_registries import (
+    BY_MODIFICATION,
+    check_modified_registries,
+    modified_registries,
+    refuse_registries_property,
+)
 from slipway.cluster.parameters import PATH, REGISTRIES, ClusterParameters
 from slipway.cluster.plan_adjustments import with_helm, with_node_script
 from slipway.cluster.quorum import has_no_power, lost_quorum, quorum
@@ -130,13 +135,11 @@ def _check_parameters(cluster: ClusterRequest, _: Any) -> None:
     check_files(cluster.parameters, cluster.situation.files)
 
 
-def _check_registries(cluster: ClusterRequest, _: Any) -> None:
+def _check_registries(cluster: ClusterRequest, request: Any) -> None:
     """Of some nodes only they would be others, and of all of them until the next operation."""
+    refuse_registries_property(request)
     if cluster.asked.get(REGISTRIES) is not None:
-        raise BadRequest(
-            f"{PATH}.{REGISTRIES}: the nodes that stay would not hear of it; change "
-            f"vnfConfigurableProperties.{REGISTRIES} by a modification (PATCH), which reaches all nodes."
-        )
+        raise BadRequest(f"{PATH}.{REGISTRIES}: {BY_MODIFICATION}")
 
 
 def check_version(cluster: ClusterRequest, _: Any) -> None:

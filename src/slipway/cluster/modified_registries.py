@@ -13,12 +13,17 @@ from slipway.cluster.checks import check_files
 from slipway.cluster.parameters import REGISTRIES, RegistryList
 from slipway.cluster.request import read_request, registries_property
 from slipway.cluster.schema import Problems, Refusal, read
+from slipway.model.errors import BadRequest
 from slipway.model.instance import InstantiationState
-from slipway.model.requests import ModifyRequest
+from slipway.model.requests import ChangePackageRequest, ModifyRequest
 from slipway.model.situation import Situation
 
 PATH = "vnfConfigurableProperties"
 Registries = tuple[dict[str, Any], ...]
+BY_MODIFICATION = (
+    f"the nodes that stay would not hear of it; change {PATH}.{REGISTRIES} by a modification (PATCH), which reaches "
+    "all nodes."
+)
 
 
 def check_modified_registries(situation: Situation) -> None:
@@ -45,6 +50,12 @@ def modified_registries(situation: Situation) -> tuple[Registries, Registries] |
     vnf, stored = situation.instance.vnf, read_request(situation).stored_registries
     before, after = vnf.vnf_configurable_properties.get(REGISTRIES), registries_property(situation)
     return (tuple(stored if before is None else before), tuple(stored if after is None else after))
+
+
+def refuse_registries_property(request: Any) -> None:
+    """A change of the package sets properties, too, and would tell no node."""
+    if isinstance(request, ChangePackageRequest) and REGISTRIES in request.vnf_configurable_properties:
+        raise BadRequest(f"{PATH}.{REGISTRIES}: {BY_MODIFICATION}")
 
 
 def _is_asked(situation: Situation) -> bool:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from slipway.cluster.change import ClusterChange, masters
 from slipway.cluster.parameters import REGISTRIES
 from slipway.cluster.planning import step
+from slipway.cluster.spec import ClusterSpec, Node
 from slipway.cluster.steps.actions import action_name
 from slipway.cluster.steps.arguments import (
     CheckRegistries,
@@ -38,19 +39,24 @@ def with_registries(plan: Plan, change: ClusterChange) -> Plan:
         return plan
     cluster, nodes = change.cluster(masters(change.after)), {node.slot: node for node in change.after}
     added = {
-        begun.nodes[0]: step(
-            connect_id(begun.nodes[0]),
-            ConnectRegistries(
-                node=nodes[begun.nodes[0]], cluster=cluster, registries=registries, setup=change.request.setup
-            ),
-            node=nodes[begun.nodes[0]],
-            after=[begun.id],
-            effects=_effects(registries),
-        )
+        begun.nodes[0]: connect_step(change, nodes[begun.nodes[0]], cluster, registries, after=[begun.id])
         for begun in plan.steps
         if begun.action in BEGINS
     }
     return Plan(tuple(_with_connection(plan, added)))
+
+
+def connect_step(
+    change: ClusterChange,
+    node: Node,
+    cluster: ClusterSpec,
+    registries: Registries,
+    step_id: str | None = None,
+    after: Sequence[str] = (),
+) -> Step:
+    """Nothing of it is undone: a new node goes with the operation, and one that stays has these registries anyway."""
+    args = ConnectRegistries(node=node, cluster=cluster, registries=registries, setup=change.request.setup)
+    return step(step_id or connect_id(node.slot), args, node=node, after=after, effects=_effects(registries))
 
 
 def _with_connection(plan: Plan, added: Mapping[str, Step]) -> Iterator[Step]:

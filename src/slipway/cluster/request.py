@@ -101,7 +101,7 @@ def read_request(situation: Situation, check: Check = check_cluster) -> ClusterR
         parameters = read_parameters(_configured(request.additional_params, situation))
         level = situation.flavour.level(request.instantiation_level_id)
         return ClusterRequest(situation, *_documents(situation), parameters, dict(level.scale), level, check)
-    parameters = parameters_now(_configured(instance.parameters, situation), situation.additional_params)
+    parameters = parameters_now(stored_parameters(situation), situation.additional_params)
     info = instance.vnf.instantiated_vnf_info
     levels, level = info.scale_levels if info else {}, situation.flavour.level_of(info)
     return ClusterRequest(situation, *_documents(situation), parameters, levels, level, check)
@@ -117,8 +117,12 @@ def _documents(situation: Situation) -> tuple[dict[str, Any], dict[str, Any]]:
     asked = situation.additional_params.get(NAME) or {}
     if situation.operation is OperationType.INSTANTIATE:
         return asked, _configured(situation.additional_params, situation).get(NAME) or {}
-    stored = _configured(situation.instance.parameters, situation)
-    return asked, merge_patch(stored.get(NAME) or {}, asked)
+    return asked, merge_patch(stored_parameters(situation).get(NAME) or {}, asked)
+
+
+def stored_parameters(situation: Situation) -> dict[str, Any]:
+    """What the instance keeps for operations that don't say otherwise."""
+    return _configured(situation.instance.parameters, situation)
 
 
 def _configured(parameters: dict[str, Any], situation: Situation) -> dict[str, Any]:

@@ -159,13 +159,6 @@ def _unused(parameters: ClusterParameters) -> Iterator[tuple[str, str]]:
         yield "helm", by_kubespray
     if parameters.helm_installation_script_path is not None:
         yield "helm_installation_script_path", by_kubespray
-    for at, registry in enumerate(parameters.private_registry_connection_info):
-        for name in ("certificate_path", "hosts_string", "image"):
-            if getattr(registry, name) is not None:
-                yield (
-                    f"private_registry_connection_info[{at}].{name}",
-                    "kubespray does not bring it to nodes; leave it out",
-                )
     roles: tuple[tuple[str, NodeParameters], ...] = (
         ("master_node", parameters.master_node),
         ("worker_node", parameters.worker_node),

@@ -6,11 +6,25 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+from slipway.cluster.change import cluster_change
 from slipway.cluster.checks import check_files
 from slipway.cluster.driver import REGISTERS_VIM, check_connectivity, check_heal, check_quorum, check_version, is_whole
+from slipway.cluster.modified_registries import (
+    BY_MODIFICATION,
+    check_modified_registries,
+    modified_registries,
+    refuse_registries_property,
+)
 from slipway.cluster.parameters import NAME, PATH, REGISTRIES
 from slipway.cluster.plans import plan_unregister
-from slipway.cluster.request import ClusterRequest, cluster_vim_name, read_request
+from slipway.cluster.registry_plans import plan_modified_registries
+from slipway.cluster.request import (
+    ClusterRequest,
+    cluster_vim_name,
+    read_request,
+    registries_property,
+    stored_parameters,
+)
 from slipway.cluster.steps.dependencies import Dependencies
 from slipway.cluster.upgrade import checked_upgrade
 from slipway.cluster.versions import Version
@@ -24,22 +38,20 @@ from slipway.kubespray.change import (
     server_before,
 )
 from slipway.kubespray.checks import check_kubespray_cluster, refuse_what_kubespray_lacks
+from slipway.kubespray.registry_plans import with_registries
 from slipway.kubespray.steps.actions import kubespray_actions
 from slipway.model.action import Action
 from slipway.model.connectivity import refuse_moves
-from slipway.model.errors import BadRequest, RequestError, Unprocessable
+from slipway.model.errors import BadRequest, RequestError
 from slipway.model.hooks import KUBESPRAY_DRIVERS, Edges, HookPlan
 from slipway.model.instance import VnfInstance
 from slipway.model.json_documents import merge_patch
 from slipway.model.operation import OperationType
-from slipway.model.requests import ChangeExtConnRequest, ModifyRequest, ScaleRequest, TerminateRequest, TerminationType
+from slipway.model.plan import Plan
+from slipway.model.requests import ChangeExtConnRequest, ScaleRequest, TerminateRequest, TerminationType
 from slipway.model.secrets import find_references, redact
 from slipway.model.situation import PlanningSituation, Situation
 
-# Playbooks tell them to nodes that they make; those that stand would not hear of others.
-REGISTRIES_STAY = (
-    "registries of a cluster by kubespray can't be changed while it stands; give them when it is instantiated."
-)
 # Whose secrets are on the Ansible server, or get us in there.
 ON_THE_SERVER = ("ansible", "master_node", "worker_node", "proxy", REGISTRIES)
 
@@ -51,8 +63,8 @@ class KubesprayDriver:
         self.actions: tuple[Action[Any], ...] = kubespray_actions(deps)
 
     def check(self, situation: Situation) -> None:
-        if isinstance(situation.request, ModifyRequest):
-            _refuse_registries(situation.request)
+        if situation.operation is OperationType.MODIFY_INFO:
+            check_modified_registries(situation)
         if situation.operation is not OperationType.INSTANTIATE:
             _refuse_moved_secrets(situation)
         if checks := CHECKS.get(situation.operation):
@@ -73,12 +85,13 @@ class KubesprayDriver:
             return HookPlan()
         change = kubespray_change(situation)
         check_quorum(change.nodes)
-        return plans.between_servers(change, planner(change, edges))
+        return plans.between_servers(change, with_registries(planner(change, edges), change.nodes))
 
-
-def _refuse_registries(request: ModifyRequest) -> None:
-    if REGISTRIES in (request.vnf_configurable_properties or {}):
-        raise Unprocessable(f"vnfConfigurableProperties.{REGISTRIES}: {REGISTRIES_STAY}")
+    def modification(self, situation: PlanningSituation) -> Plan:
+        """Registries that are others now, on every node there is. The Ansible server hears of them in its next run."""
+        if (registries := modified_registries(situation)) is None:
+            return Plan()
+        return plan_modified_registries(cluster_change(situation, check_kubespray_cluster), *registries)
 
 
 def _refuse_moved_secrets(situation: Situation) -> None:
@@ -86,19 +99,28 @@ def _refuse_moved_secrets(situation: Situation) -> None:
     stored, asked = situation.instance.parameters.get(NAME), situation.additional_params.get(NAME)
     if not isinstance(stored, dict) or not isinstance(asked, dict):
         return
-    now, vnf = merge_patch(stored, asked), situation.instance.vnf
-    if _place(stored.get("ansible"), vnf) == _place(now.get("ansible"), vnf):
+    vnf = situation.instance.vnf
+    if _place(stored.get("ansible"), vnf) == _place(merge_patch(stored, asked).get("ansible"), vnf):
         return
-    kept = [
-        name
-        for name in ON_THE_SERVER
-        if not set(find_references(stored.get(name))).isdisjoint(find_references(now.get(name)))
-    ]
+    documents = (stored, stored_parameters(situation)[NAME])  # of registries, a modification may have said others
+    kept = [name for name in ON_THE_SERVER if any(_keeps_secrets(one.get(name), asked, name) for one in documents)]
     if kept:
         raise BadRequest(
             f"{PATH}.ansible: the stored secrets were given for the Ansible server that this cluster has, and go to no "
             f"other address, port or host key; give again: {', '.join(kept)}."
         )
+    lasting = registries_property(situation)  # they are those of the next operation again, whatever this one says
+    if situation.operation is OperationType.CHANGE_VNFPKG and any(find_references(lasting)):
+        raise BadRequest(
+            f"{PATH}.ansible: the secrets of vnfConfigurableProperties.{REGISTRIES} were given for the Ansible server "
+            "that this cluster has, and would go to another one later; set the property to null by a modification "
+            "(PATCH) first, and give it again when the cluster is on the other server."
+        )
+
+
+def _keeps_secrets(stored: Any, asked: dict[str, Any], name: str) -> bool:
+    now = merge_patch({name: stored}, asked).get(name)
+    return not set(find_references(stored)).isdisjoint(find_references(now))
 
 
 def _place(ansible: Any, vnf: VnfInstance) -> tuple[str, ...]:
@@ -108,11 +130,13 @@ def _place(ansible: Any, vnf: VnfInstance) -> tuple[str, ...]:
     return address, str(given.get("ssh_port") or 22), str(key)
 
 
-def _check_registries(cluster: ClusterRequest, _: Any) -> None:
+def _check_registries(cluster: ClusterRequest, request: Any) -> None:
     """Said again as they are, for another Ansible server, they change nothing."""
-    asked = cluster.asked.get(REGISTRIES)
-    if asked is not None and redact(asked) != redact(cluster.stored_registries):
-        raise BadRequest(f"{PATH}.{REGISTRIES}: {REGISTRIES_STAY}")
+    refuse_registries_property(request)
+    asked, configured = cluster.asked.get(REGISTRIES), registries_property(cluster.situation)
+    now = cluster.stored_registries if configured is None else configured
+    if asked is not None and redact(asked) != redact(now):
+        raise BadRequest(f"{PATH}.{REGISTRIES}: {BY_MODIFICATION}")
 
 
 def _terminate(situation: PlanningSituation, edges: Edges) -> HookPlan:

@@ -10,7 +10,7 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from slipway.cluster.containerd_config import RegistryLogin
+from slipway.cluster.containerd_config import RegistryLogin, registry_host
 from slipway.cluster.networks import ClusterNetworks
 from slipway.cluster.parameters import HTTP, RegistryParameters
 
@@ -68,19 +68,25 @@ def proxy_variables(http: str | None, https: str | None, direct: Sequence[str]) 
 
 
 def registry_variables(registries: Sequence[RegistryParameters], logins: Mapping[str, RegistryLogin]) -> dict[str, Any]:
-    """containerd's hosts.toml by kubespray; a login is a header there, so this file is a secret one."""
+    """containerd's hosts.toml by kubespray, until Slipway's own takes its place when the node is Ready.
+
+    For the images that a node begins with, and for pods during later runs. A login is a header there, so this file is
+    a secret one. The CA is where Slipway puts it: a node that is new has none before.
+    """
     if not registries:
         return {}
     return {"containerd_registries_mirrors": [_mirror(one, logins.get(one.server)) for one in registries]}
 
 
 def _mirror(registry: RegistryParameters, login: RegistryLogin | None) -> dict[str, Any]:
+    host = registry_host(registry)
     plain = registry.connection_type == HTTP
-    url = f"{'http' if plain else 'https'}://{registry.server}"
-    mirror: dict[str, Any] = {"host": url, "capabilities": ["pull", "resolve"], "skip_verify": plain}
+    mirror: dict[str, Any] = {"host": host.url, "capabilities": ["pull", "resolve"], "skip_verify": plain}
+    if host.certificate is not None:
+        mirror["ca"] = host.certificate
     if login is not None:
         mirror["header"] = {"Authorization": f"Basic {basic(login)}"}
-    return {"prefix": registry.server, "server": url, "mirrors": [mirror]}
+    return {"prefix": registry.server, "server": host.url, "mirrors": [mirror]}
 
 
 def basic(login: RegistryLogin) -> str:

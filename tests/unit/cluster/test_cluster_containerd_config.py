@@ -81,6 +81,13 @@ def test_what_a_script_wrote_stays_when_logins_come_and_go() -> None:
     assert "configs" not in gone["plugins"]["io.containerd.grpc.v1.cri"]["registry"]
 
 
+@pytest.mark.parametrize("version", [3, 4])
+def test_the_newer_versions_have_logins_at_the_images_plugin(version: int) -> None:
+    told = tomllib.loads(with_logins(f"version = {version}\n", {"a": RegistryLogin("me", "x")}, ()))
+    assert told["version"] == version
+    assert told["plugins"]["io.containerd.cri.v1.images"]["registry"]["configs"]["a"]["auth"]["username"] == "me"
+
+
 def test_nothing_is_written_when_nothing_changes() -> None:
     """Whatever the file looks like: containerd would be restarted for it."""
     text = with_logins("# a comment\nversion = 3\n", {"a": RegistryLogin("me", "x")}, ())

@@ -124,13 +124,14 @@ def test_the_proxy_for_https_is_not_that_for_http() -> None:
 
 def test_registries_become_mirrors_of_containerd() -> None:
     plain = RegistryParameters(connection_type=0, server="10.0.0.2:5000")
-    login = RegistryParameters(connection_type=1, server="registry.example.com")
+    login = RegistryParameters(connection_type=1, server="registry.example.com", certificate_path="Files/ca.crt")
     found = registry_variables([plain, login], {"registry.example.com": RegistryLogin("user", "pass")})
     first, second = found["containerd_registries_mirrors"]
     assert first["mirrors"] == [
         {"host": "http://10.0.0.2:5000", "capabilities": ["pull", "resolve"], "skip_verify": True}
     ]
     assert second["mirrors"][0]["header"] == {"Authorization": "Basic dXNlcjpwYXNz"}
+    assert second["mirrors"][0]["ca"] == "/etc/containerd/certs.d/registry.example.com/ca.crt"
     assert registry_variables([], {}) == {}
 
 

@@ -12,8 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import tomli_w
 import yaml
 
+from slipway.cluster.containerd_config import CERTIFICATES, CONTAINERD
 from slipway.cluster.naming import API_PORT, host_and_port
 from slipway.remote.output import Result
 from slipway.simulator.cluster import etcd, kubeadm, node_script
@@ -26,6 +28,10 @@ from slipway.simulator.cluster.cluster import Cluster, find_cluster, has_quorum,
 from slipway.simulator.cluster.host import VERSIONS, SimulatedHost, find_host, is_running, save_host
 
 CONFIG = "/etc/kubernetes/kubespray.yaml"
+CONTAINERD_TOML = f"""version = 4
+[plugins."io.containerd.cri.v1.images".registry]
+config_path = "{CERTIFICATES}"
+"""
 FAILED, UNREACHABLE = 2, 4  # exit codes of ansible-playbook
 _MACHINE_AT = (
     "SELECT machine.id FROM port JOIN machine ON machine.id = port.machine_id"
@@ -110,7 +116,10 @@ def play(db: sqlite3.Connection, server: SimulatedHost, *arguments: str) -> Resu
 
 def _read(db: sqlite3.Connection, server: SimulatedHost, inventory: str, options: Sequence[str]) -> Run:
     document = yaml.safe_load(server.files[f"{inventory}/hosts.yaml"].content)["all"]
-    variables = yaml.safe_load(server.files[f"{inventory}/group_vars/all/slipway.yml"].content) or {}
+    variables: dict[str, Any] = {}
+    for name in ("slipway.yml", "slipway-secrets.yml"):
+        said = server.files[f"{inventory}/group_vars/all/{name}"].content
+        variables |= yaml.load(said, Loader=_Loader) or {}  # noqa: S506 - it is a safe one
     if "--extra-vars" in options:
         variables |= json.loads(options[options.index("--extra-vars") + 1])
     hosts = document["hosts"]
@@ -131,6 +140,7 @@ def _limit(pattern: str, hosts: dict[str, Any], groups: dict[str, list[str]]) ->
 
 def _cluster(run: Run) -> None:
     run.task("bootstrap_os : Check connection", run.limited(list(run.hosts)))
+    _configure_containerd(run, run.limited(list(run.hosts)))
     first = run.host(run.masters[0])
     if find_cluster(run.db, first.cluster) is None:
         if any(run.host(name).cluster for name in run.masters[1:]):
@@ -146,6 +156,7 @@ def _cluster(run: Run) -> None:
 
 def _scale(run: Run) -> None:
     run.task("bootstrap_os : Check connection", run.limited(run.workers))
+    _configure_containerd(run, run.limited(run.workers))
     cluster = run.cluster()
     for name in run.limited(run.workers):
         _add(run, name, cluster)
@@ -188,6 +199,7 @@ def _upgrade(run: Run) -> None:
     _facts(run)
     wanted = str(run.variables["kube_version"])
     for at, name in enumerate([*run.masters, *run.workers]):
+        _configure_containerd(run, [name])
         host = run.host(name)
         for ended in (
             kubeadm.upgrade(run.db, host, wanted, "apply" if at == 0 else "node", "image"),
@@ -262,6 +274,27 @@ def _install(run: Run, host: SimulatedHost) -> None:
     if wanted in VERSIONS:
         host.version = str(wanted)
 
+
+def _configure_containerd(run: Run, names: Sequence[str]) -> None:
+    """Whatever others wrote in containerd's configuration is gone; in certs.d it stays, beside what is known here."""
+    for name in names:
+        host = run.host(name)
+        host.write(CONTAINERD, CONTAINERD_TOML, mode=0o640)
+        for registry in run.variables.get("containerd_registries_mirrors", ()):
+            mirrors = {one["host"]: {"skip_verify": one["skip_verify"]} for one in registry["mirrors"]}
+            told = tomli_w.dumps({"server": registry["server"], "host": mirrors})
+            host.write(f"{CERTIFICATES}/{registry['prefix']}/hosts.toml", told, mode=0o640)
+        save_host(run.db, host)
+
+
+class _Loader(yaml.SafeLoader):
+    """Text may be marked as no template."""
+
+    def marked(self, node: yaml.ScalarNode) -> str:
+        return str(self.construct_scalar(node))
+
+
+_Loader.add_constructor("!unsafe", _Loader.marked)
 
 PLAYBOOKS: dict[str, Callable[[Run], None]] = {
     "cluster.yml": _cluster,
