@@ -318,6 +318,19 @@ async def test_what_does_not_fit_is_refused_at_the_request(
     assert named in caught.value.detail
 
 
+@pytest.mark.parametrize("password", ["ü" * 37, "one\nroot:x"])
+async def test_a_password_that_no_file_of_users_holds_is_told_before_anything_is_installed(
+    rig: ClusterRig, password: str
+) -> None:
+    asked = installation(users=[{"username": "a", "password": password}])
+    failed = await rig.rig.run(INSTANTIATE, await created(rig, NEXT_ID), asked)
+    assert failed.operation_state is State.FAILED_TEMP
+    assert failed.error is not None
+    assert "install registry" in failed.error.detail
+    assert f"{INSTALLATION}.users[0].password" in failed.error.detail
+    assert password not in failed.error.detail
+
+
 async def test_a_change_of_package_is_refused_for_it_would_leave_a_bare_machine(
     rig: ClusterRig, tmp_path: Path
 ) -> None:

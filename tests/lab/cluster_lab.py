@@ -22,6 +22,11 @@ SAMPLE = Path(__file__).parents[2] / "samples" / "cluster-sandbox"
 PASSWORD = "over the hills"
 REPOSITORY = "registry.slipway.test"
 PARAMETERS = "k8s_cluster_installation_param"
+# Words of the sample, for a package with fewer machines.
+ONE_WORKER = {
+    "min_number_of_instances: 2": "min_number_of_instances: 1",
+    "number_of_instances: 2": "number_of_instances: 1",
+}
 
 
 class ClusterLab(SlipwayLab):

@@ -21,16 +21,21 @@ USER, PASSWORD = "puller", "let me: \"in\" % 'please'"
 _FREEBIND = 15  # IP_FREEBIND of Linux: an address that comes later
 
 
-class Server(ThreadingHTTPServer):
+class EarlyServer(ThreadingHTTPServer):
+    """At an address that this host does not have yet; `running` binds it."""
+
     daemon_threads = True
-    directory: Path
-    blobs: Mapping[str, bytes]  # by digest
-    manifests: Mapping[str, bytes]  # by "name:tag" and "name@digest"
     asked: list[str]
 
     def server_bind(self) -> None:
         self.socket.setsockopt(socket.IPPROTO_IP, _FREEBIND, 1)
         super().server_bind()
+
+
+class Server(EarlyServer):
+    directory: Path
+    blobs: Mapping[str, bytes]  # by digest
+    manifests: Mapping[str, bytes]  # by "name:tag" and "name@digest"
 
 
 class Handler(SimpleHTTPRequestHandler):
@@ -97,12 +102,18 @@ def serving(address: str, directory: Path, images: Mapping[str, Image]) -> Itera
         manifests[f"{name.rpartition(':')[0]}@sha256:{hashlib.sha256(manifest).hexdigest()}"] = manifest
     server = Server((address, 0), Handler, bind_and_activate=False)
     server.directory, server.blobs, server.manifests, server.asked = directory, blobs, manifests, []
+    with running(server):
+        yield server
+
+
+@contextmanager
+def running(server: EarlyServer) -> Iterator[None]:
     server.server_bind()
     server.server_activate()
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield server
+        yield
     finally:
         server.shutdown()
         server.server_close()

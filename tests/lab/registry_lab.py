@@ -96,6 +96,11 @@ def registry_package(sample: Path, directory: Path, words: Mapping[str, str]) ->
     tree = next_package(sample, directory, NEXT_ID, words=words)
     (tree / "Files" / "images").mkdir(parents=True)
     shutil.copy(proof, tree / "Files" / "images" / "proof.tar")
-    subprocess.run(["apt-get", "download", "-qq", "docker-registry"], cwd=directory, check=True)
-    shutil.copy(next(directory.glob("docker-registry_*.deb")), tree / DEBIAN)
+    shutil.copy(debian_registry(directory), tree / DEBIAN)
     return tree, proof
+
+
+def debian_registry(directory: Path) -> Path:
+    """The distribution's package, from where this host has its own."""
+    subprocess.run(["apt-get", "download", "-qq", "docker-registry"], cwd=directory, check=True)
+    return next(directory.glob("docker-registry_*.deb"))

@@ -68,7 +68,16 @@ class SlipwayLab(ABC):
                     operation = self.at_rest(found["id"], 600)
 
     def create(self) -> None:
-        self.vnf = self._send("POST", INSTANCES, {"vnfdId": self.vnfd, "vnfInstanceName": "cluster"}).json()["id"]
+        self.new_vnf(self.vnfd, "cluster")
+
+    def new_vnf(self, vnfd: str, name: str) -> str:
+        """Beside the others. Operations go to `vnf`."""
+        self.vnf = str(self._send("POST", INSTANCES, {"vnfdId": vnfd, "vnfInstanceName": name}).json()["id"])
+        return self.vnf
+
+    def vims(self) -> dict[str, dict[str, Any]]:
+        """By name."""
+        return {vim["name"]: vim for vim in self.http.get("/slipway/v1/vims").json()}
 
     def begin(self, action: str, body: dict[str, Any]) -> str:
         answer = self._send("POST", f"{INSTANCES}/{self.vnf}/{action}", body)
@@ -137,11 +146,17 @@ class SlipwayLab(ABC):
     def health(self) -> dict[str, Any]:
         return self.http.get(f"/slipway/v1/clusters/{self.vnf}", timeout=90).json()  # type: ignore[no-any-return]
 
+    def until_healthy(self, within: float = 60) -> None:
+        """Each part of a look has a few seconds, which a busy host may let pass."""
+        end = time.monotonic() + within
+        while problems := self.health()["problems"]:
+            assert time.monotonic() < end, problems
+
     def cluster_kubeconfig(self) -> str:
+        """That a user gets, with the cluster's own address."""
         return str(self.http.get(f"/slipway/v1/clusters/{self.vnf}/kubeconfig").json()["kubeconfig"])
 
     def kube(self, work: Callable[[KubeApi], Awaitable[T]]) -> T:
-        """By the kubeconfig that a user gets, at the cluster's own address."""
         text = self.cluster_kubeconfig()
 
         async def done() -> T:

@@ -111,5 +111,5 @@ def test_terminated_without_a_trace(lab: ClusterLab) -> None:
 
 def _whole(lab: ClusterLab) -> None:
     assert lab.nodes() == ALL
-    assert lab.health()["problems"] == []
+    lab.until_healthy()
     lab.web_answers("workerNode-0")

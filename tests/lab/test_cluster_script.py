@@ -12,15 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.functional.next_package import NEXT_ID, next_package
-from tests.lab.cluster_lab import PARAMETERS, SAMPLE, ClusterLab, parameters
+from tests.lab.cluster_lab import ONE_WORKER, PARAMETERS, SAMPLE, ClusterLab, parameters
 
 SCRIPT = Path(__file__).parents[2] / "samples" / "cluster-openstack" / "Scripts" / "node.sh"
 FAILS = b'#!/bin/sh\necho "token: $6 and all of it: $*"\necho "I was given $*" >&2\nexit 1\n'
 HELM = b"#!/bin/sh\necho v3.19.0\n"
-ONE_WORKER = {
-    "min_number_of_instances: 2": "min_number_of_instances: 1",
-    "number_of_instances: 2": "number_of_instances: 1",
-}
 
 
 pytestmark = pytest.mark.group(name="sources")
@@ -34,7 +30,7 @@ def scripted(tmp_path: Path, lab: ClusterLab) -> ClusterLab:
     (tree / "Scripts" / "node.sh").write_bytes(SCRIPT.read_bytes())
     (tree / "Scripts" / "fails.sh").write_bytes(FAILS)
     (tree / "Scripts" / "does_nothing.sh").write_bytes(b"#!/bin/sh\n")
-    (tree / "Files").mkdir()
+    (tree / "Files").mkdir(exist_ok=True)
     (tree / "Files" / "helm.tar.gz").write_bytes(helm_archive())
     lab.vnfd = lab.onboard(tree)
     return lab

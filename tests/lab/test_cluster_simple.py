@@ -41,7 +41,7 @@ def test_healthy_and_of_use(lab: ClusterLab) -> None:
     lab.kube(lambda api: wait_for_deployment(api, "default", "web", 120))
     for worker in ("workerNode-0", "workerNode-1"):
         assert lab.web_answers(worker).startswith("web-")
-    assert lab.health()["problems"] == []
+    lab.until_healthy()
     labels = [node["metadata"]["labels"] for node in lab.kube(lambda api: api.list("/api/v1/nodes"))]
     assert {one["CIS-node"] for one in labels} == {platform.node()}
 
@@ -73,7 +73,7 @@ def test_a_scale_out_that_fails_is_rolled_back_to_a_healthy_cluster(lab: Cluster
     lab.decide(operation["id"], "rollback", "ROLLED_BACK")
     assert "workerNode-4" not in lab.machines()
     assert "workernode-4" not in lab.nodes()
-    assert lab.health()["problems"] == []
+    lab.until_healthy()
 
 
 @needs(test_scaled_out_without_a_touch_on_the_others, test_healthy_and_of_use)
@@ -134,7 +134,7 @@ def test_healed_as_a_whole_at_the_same_scale_level(lab: ClusterLab) -> None:
     assert after.keys() == before.keys()
     assert not set(after.values()) & set(before.values())
     assert lab.nodes() == lab.all_ready()
-    assert lab.health()["problems"] == []
+    lab.until_healthy()
 
 
 @needs_cluster

@@ -30,7 +30,7 @@ from slipway.vim.sandbox.image.kubernetes.program_cache import ProgramCache
 from slipway.vim.sandbox.image.kubernetes.versions import RELEASES, releases
 from slipway.vim.sandbox.paths import default_cache
 from tests.functional.next_package import NEXT_ID, OTHER_ID, next_package
-from tests.lab.cluster_lab import SAMPLE, ClusterLab, parameters
+from tests.lab.cluster_lab import ONE_WORKER, SAMPLE, ClusterLab, parameters
 from tests.lab.conftest import VERSIONS
 from tests.lab.file_server import PASSWORD, USER, Server, serving
 from tests.lab.stages import needs
@@ -40,9 +40,8 @@ pytestmark = pytest.mark.group(name="sources")
 VERSION, NEXT = VERSIONS
 CIDR, GATEWAY = "10.207.77.0/24", "10.207.77.1"
 REPOSITORY_MAKER = Path(__file__).parents[2] / "lab" / "kubernetes" / "packages"
-ONE_WORKER = {
-    "min_number_of_instances: 2": "min_number_of_instances: 1",
-    "number_of_instances: 2": "number_of_instances: 1",
+WORDS = {
+    **ONE_WORKER,
     "ipv4\n                dhcp_enabled": f"ipv4\n                cidr: {CIDR}\n                dhcp_enabled",
 }
 
@@ -74,8 +73,8 @@ def setting(tmp_path_factory: pytest.TempPathFactory, lab: ClusterLab) -> Iterat
         subprocess.run([sys.executable, REPOSITORY_MAKER, version, web / name], check=True)
     pause = layer_of(tmp_path / "proof.zst", {"pause": program_cache.built(programs.pause())})
     proof = Image("registry.slipway.test/proof:1", [pause], {"Entrypoint": ["/pause"]})
-    tree = next_package(SAMPLE, tmp_path, NEXT_ID, words=ONE_WORKER)
-    (tree / "Files").mkdir()
+    tree = next_package(SAMPLE, tmp_path, NEXT_ID, words=WORDS)
+    (tree / "Files").mkdir(exist_ok=True)
     (tree / "Files" / "key.asc").write_bytes((web / "apt" / "key.asc").read_bytes())
     (tree / "Files" / "kubeadm").write_bytes(found["kubeadm"].read_bytes())
     write_archive(tree / "Files" / "images.tar", [proof])
@@ -83,8 +82,8 @@ def setting(tmp_path_factory: pytest.TempPathFactory, lab: ClusterLab) -> Iterat
     (web / "kubelet").symlink_to(found["kubelet"])
     (web / "kubeadm").symlink_to(found["kubeadm"])
     others = programs_of_the_image(web)
-    later = next_package(SAMPLE, tmp_path, OTHER_ID, words=ONE_WORKER)
-    (later / "Files").mkdir()
+    later = next_package(SAMPLE, tmp_path, OTHER_ID, words=WORDS)
+    (later / "Files").mkdir(exist_ok=True)
     (later / "Files" / "key.asc").write_bytes((web / "apt-next" / "key.asc").read_bytes())
     lab.vnfd, next_vnfd = lab.onboard(tree), lab.onboard(later)
     with serving(GATEWAY, web, {"proof:1": proof}) as server:
@@ -229,7 +228,7 @@ def test_upgraded_from_another_repository(setting: Setting) -> None:
             assert lab.inside(slot, "dpkg-query", "--show", "--showformat=${Version}", program) == f"{NEXT}-1.1"
             assert lab.inside(slot, "stat", "-c", "%F", f"/usr/bin/{program}").strip() == "regular file"
         assert lab.inside(slot, "apt-mark", "showhold").split() == ["kubeadm", "kubectl", "kubelet"]
-    assert lab.health()["problems"] == []
+    lab.until_healthy()
 
 
 @needs(test_upgraded_from_another_repository)

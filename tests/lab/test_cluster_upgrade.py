@@ -46,7 +46,7 @@ def test_upgraded_while_the_web_answers(lab: ClusterLab, tmp_path: Path) -> None
     record = lab.http.get(f"{INSTANCES}/{lab.vnf}").json()
     assert record["vnfdId"] == new
     assert record["instantiatedVnfInfo"]["metadata"]["kubernetesVersion"] == NEW
-    assert lab.health()["problems"] == []
+    lab.until_healthy()
     found = lab.http.post(f"/slipway/v1/vims/kubernetes_vim_{lab.vnf}/check").json()
     assert found == {"ok": True, "detail": f"Kubernetes v{NEW}: 3 nodes, 5 namespaces.", "fault": None}
 
@@ -57,7 +57,7 @@ def test_grown_at_the_new_version(lab: ClusterLab) -> None:
     lab.run("scale", lab.scale("SCALE_OUT"))
     assert versions(lab)["workernode-2"] == NEW
     lab.web_answers("workerNode-2")
-    assert lab.health()["problems"] == []
+    lab.until_healthy()
 
 
 @needs(test_built)

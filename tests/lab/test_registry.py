@@ -4,67 +4,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from slipway.kube import paths
-from slipway.kube.waiting import wait_for_pod
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engines import Engines
 from slipway.vim.sandbox.inventory import everything
-from tests.functional.next_package import OTHER_ID, next_package
-from tests.lab.cluster_lab import PASSWORD, SAMPLE, ClusterLab, a_lab, parameters
-from tests.lab.registry_lab import SECRET, SLOT, USER, RegistryLab, installation, registry_package
-from tests.lab.slipway_lab import INSTANCES
+from tests.lab.cluster_lab import ClusterLab, parameters
+from tests.lab.registry_and_cluster import CONNECTION, RegistryAndCluster, registry_and_cluster
+from tests.lab.registry_lab import SECRET, SLOT
 from tests.lab.stages import needs
 
 pytestmark = pytest.mark.group(name="registry")
 
-REGISTRY = Path(__file__).parents[2] / "samples" / "registry-sandbox"
-CONNECTION = "private_registry_connection_info"
-ONE_WORKER = {
-    "min_number_of_instances: 2": "min_number_of_instances: 1",
-    "number_of_instances: 2": "number_of_instances: 1",
-}
-
-
-@dataclass
-class Setting(RegistryLab[ClusterLab]):
-    """One Slipway with two VNFs."""
-
-    cluster: str = ""
-
-    def at_registry(self) -> ClusterLab:
-        self.lab.vnf = self.registry
-        return self.lab
-
-    def at_cluster(self) -> ClusterLab:
-        self.lab.vnf = self.cluster
-        return self.lab
-
-    def connection(self, **more: Any) -> dict[str, Any]:
-        return {"connection_type": 1, "server": self.server, "username": USER, "password": SECRET,
-                "certificate_path": "Files/registries/ca.crt", "image": "proof:1", **more}  # fmt: skip
-
 
 @pytest.fixture(scope="module")
-def setting(tmp_path_factory: pytest.TempPathFactory, engines: Engines) -> Iterator[Setting]:
-    directory = tmp_path_factory.mktemp("registry")
-    tree, proof = registry_package(REGISTRY, directory, {})
-    with a_lab(directory / "lab", engines) as lab:
-        lab.vnfd = lab.onboard(tree)
-        yield Setting(lab, directory, proof)
+def setting(tmp_path_factory: pytest.TempPathFactory, engines: Engines) -> Iterator[RegistryAndCluster]:
+    with registry_and_cluster(tmp_path_factory.mktemp("registry"), engines) as setting:
+        yield setting
 
 
-def test_a_registry_with_https_and_a_login(setting: Setting) -> None:
+def test_a_registry_with_https_and_a_login(setting: RegistryAndCluster) -> None:
     lab = setting.lab
-    lab.create()
-    setting.registry = lab.vnf
-    asked = installation(ssh_username="slipway", ssh_password=PASSWORD)
-    lab.run("instantiate", {"flavourId": "simple", "additionalParams": asked})
+    setting.install()
     assert lab.inside(SLOT, "systemctl", "is-enabled", "slipway-registry").strip() == "enabled"
     assert "caPrivateKey" not in setting.outputs
     assert SECRET not in lab.inside(SLOT, "cat", "/etc/slipway-registry/htpasswd")
@@ -74,12 +37,24 @@ needs_registry = needs(test_a_registry_with_https_and_a_login)
 
 
 @needs_registry
-def test_a_client_pushes_and_pulls(setting: Setting) -> None:
+def test_a_client_pushes_and_pulls(setting: RegistryAndCluster) -> None:
     setting.push_and_pull()
 
 
 @needs_registry
-def test_it_comes_back_after_a_power_failure(setting: Setting) -> None:
+def test_a_push_to_a_full_disk_fails_and_works_again_when_there_is_room(setting: RegistryAndCluster) -> None:
+    lab, place = setting.at_registry(), f"docker://{setting.server}/full:1"
+    filler = "/var/lib/slipway-registry/filler"
+    fill = f"fallocate -l $(df --output=avail -B1 /var/lib/slipway-registry | tail -n 1) {filler}"
+    lab.inside(SLOT, "sh", "-c", f"{fill} || true; dd if=/dev/zero of={filler}.rest bs=4k 2>&1 || true")
+    assert setting.skopeo("copy", "--dest-cert-dir=CERTS", f"oci-archive:{setting.proof}", place).returncode != 0
+    lab.inside(SLOT, "rm", filler, f"{filler}.rest")
+    pushed = setting.skopeo("copy", "--dest-cert-dir=CERTS", f"oci-archive:{setting.proof}", place)
+    assert pushed.returncode == 0, pushed.stderr
+
+
+@needs_registry
+def test_it_comes_back_after_a_power_failure(setting: RegistryAndCluster) -> None:
     lab = setting.at_registry()
     engine, machine = lab.engines.operations(LOCAL).engine, lab.machines()[SLOT]["computeResource"]["resourceId"]
     engine.kill(machine)
@@ -92,15 +67,19 @@ def test_it_comes_back_after_a_power_failure(setting: Setting) -> None:
 
 
 @needs_registry
-def test_a_heal_keeps_images_address_and_authority(setting: Setting) -> None:
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_heal_keeps_images_address_and_authority(setting: RegistryAndCluster, whole: bool) -> None:
     lab, before = setting.at_registry(), setting.outputs
-    lab.heal(SLOT)
+    if whole:
+        lab.run("heal", {})
+    else:
+        lab.heal(SLOT)
     assert setting.outputs == before
     setting.has_images("pushed:1", "proof:1")
 
 
 @needs_registry
-def test_foreign_data_on_a_volume_is_left_alone(setting: Setting) -> None:
+def test_foreign_data_on_a_volume_is_left_alone(setting: RegistryAndCluster) -> None:
     lab = setting.at_registry()
     lab.inside(SLOT, "systemctl", "stop", "slipway-registry")
     lab.inside(SLOT, "umount", "/var/lib/slipway-registry")
@@ -109,77 +88,79 @@ def test_foreign_data_on_a_volume_is_left_alone(setting: Setting) -> None:
     assert "holds something that is not ours" in failed["error"]["detail"]
     operations = lab.engines.operations(LOCAL)
     (machine,) = everything(operations)[lab.vnf].machines  # the new one, which the record does not know yet
-    code, printed = operations.engine.execute(machine.resource_id, ["tune2fs", "-L", "slipway-registry", "/dev/vdb"])
+    code, printed = operations.engine.execute(machine.resource_id, ["tune2fs", "-L", "slipway", "/dev/vdb"])
     assert code == 0, printed
     lab.decide(failed["id"], "retry", "COMPLETED")
 
 
 @needs_registry
 @pytest.mark.usefixtures("kubernetes_engines")
-def test_a_cluster_pulls_by_https_with_a_login(setting: Setting) -> None:
-    lab = setting.lab
-    tree = next_package(SAMPLE, setting.directory, OTHER_ID, words=ONE_WORKER)
-    (tree / "Files" / "registries").mkdir(parents=True)
-    (tree / "Files" / "registries" / "ca.crt").write_text(setting.outputs["ca"])
-    lab.vnfd = lab.onboard(tree)
-    lab.create()
-    setting.cluster = lab.vnf
+def test_a_cluster_pulls_by_https_with_a_login(setting: RegistryAndCluster) -> None:
+    setting.create_cluster()
     asked = parameters(**{CONNECTION: [setting.connection()]})
+    lab = setting.at_cluster()
     lab.run("instantiate", {"flavourId": "simple", "additionalParams": asked}, within=900)
     assert lab.inside("workerNode-0", "stat", "-c", "%a %U", "/etc/containerd/config.toml").split() == ["600", "root"]
-    run_proof(setting, "workerNode-0")
+    setting.run_pod("workerNode-0", "pushed:1")
 
 
 needs_cluster = needs(test_a_cluster_pulls_by_https_with_a_login)
 
 
 @needs_cluster
-def test_a_new_node_pulls_too(setting: Setting) -> None:
+def test_a_new_node_pulls_too_once_a_registry_that_was_down_is_back(setting: RegistryAndCluster) -> None:
+    setting.at_registry().inside(SLOT, "systemctl", "stop", "slipway-registry")
     lab = setting.at_cluster()
-    lab.run("scale", lab.scale("SCALE_OUT"))
-    run_proof(setting, "workerNode-1")
+    failed = lab.run("scale", lab.scale("SCALE_OUT"), "FAILED_TEMP")
+    said = f"workerNode-1 can't use the registry {setting.server} (connection)"
+    assert said in failed["error"]["detail"]
+    setting.at_registry().inside(SLOT, "systemctl", "start", "slipway-registry")
+    setting.at_cluster().decide(failed["id"], "retry", "COMPLETED")
+    setting.run_pod("workerNode-1", "pushed:1")
 
 
 @needs_cluster
-def test_a_mistyped_login_reaches_no_node_and_containerd_runs_on(setting: Setting) -> None:
+def test_a_mistyped_login_reaches_no_node_and_containerd_runs_on(setting: RegistryAndCluster) -> None:
     lab = setting.at_cluster()
     since = {slot: started(lab, slot) for slot in lab.machines()}
-    failed = modify(setting, [setting.connection(password="mistyped")], "FAILED_TEMP")
+    failed = setting.modify([setting.connection(password="mistyped")], "FAILED_TEMP")
     assert f"can't use the registry {setting.server} (login): it refused the user 'puller'" in failed["error"]["detail"]
     lab.decide(failed["id"], "rollback", "ROLLED_BACK")
-    modify(setting, [setting.connection()])  # as it is
+    setting.modify([setting.connection()])  # as it is
     assert {slot: started(lab, slot) for slot in lab.machines()} == since, "containerd was restarted for nothing"
-    missing = modify(setting, [setting.connection(image="nothing:1")], "FAILED_TEMP")
+    missing = setting.modify([setting.connection(image="nothing:1")], "FAILED_TEMP")
     assert "(image): " in missing["error"]["detail"]
     lab.decide(missing["id"], "rollback", "ROLLED_BACK")
 
 
 @needs_cluster
-def test_both_leave_nothing_behind(setting: Setting) -> None:
+def test_pods_run_on_while_a_modification_restarts_containerd(setting: RegistryAndCluster) -> None:
+    """The login goes, and comes back: both change what containerd reads when it starts."""
+    lab, name = setting.at_cluster(), setting.start_pod("workerNode-0", "pushed:1")
+    before, since = running(setting, name), started(lab, "workerNode-0")
+    setting.modify([])
+    assert started(lab, "workerNode-0") != since, "containerd was not restarted, so that nothing was tried"
+    setting.modify([setting.connection()])
+    assert running(setting, name) == before
+    setting.remove_pod(name)
+    setting.run_pod("workerNode-0", "pushed:1")
+
+
+@needs_cluster
+def test_both_leave_nothing_behind(setting: RegistryAndCluster) -> None:
     setting.at_cluster().run("terminate", {"terminationType": "FORCEFUL"})
     setting.at_registry().run("terminate", {"terminationType": "FORCEFUL"})
+    assert everything(setting.lab.engines.operations(LOCAL)) == {}
 
 
 def started(lab: ClusterLab, slot: str) -> str:
     return lab.inside(slot, "systemctl", "show", "--property=ActiveEnterTimestampMonotonic", "containerd")
 
 
-def modify(setting: Setting, registries: list[dict[str, Any]], state: str = "COMPLETED") -> dict[str, Any]:
-    lab = setting.at_cluster()
-    body = {"vnfConfigurableProperties": {CONNECTION: registries}}
-    answer = lab.http.patch(f"{INSTANCES}/{lab.vnf}", json=body)
-    assert answer.status_code == 202, answer.text
-    return lab.ended(answer.headers["location"].rpartition("/")[2], state, 300)
-
-
-def run_proof(setting: Setting, slot: str) -> None:
-    """A pod on that node, whose image is in no other place."""
-    lab = setting.at_cluster()
-    nodes = [node["metadata"]["name"] for node in lab.kube(lambda api: api.list("/api/v1/nodes"))]
-    container = {"name": "proof", "image": f"{setting.server}/pushed:1", "imagePullPolicy": "Always"}
-    spec = {"nodeName": next(name for name in nodes if name.startswith(slot.lower())), "containers": [container]}
-    name = f"proof-{slot.lower()}"
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
-    lab.kube(lambda api: api.apply(pod))
-    lab.kube(lambda api: wait_for_pod(api, "default", name, 120))
-    lab.kube(lambda api: api.delete(paths.pod("default", name), grace=0))
+def running(setting: RegistryAndCluster, name: str) -> tuple[Any, ...]:
+    """What is another after a restart: the kubelet's count, the container, and the process itself."""
+    (status,) = setting.pod(name)["status"]["containerStatuses"]
+    container = status["containerID"].removeprefix("containerd://")
+    tasks = setting.lab.inside("workerNode-0", "ctr", "--namespace", "k8s.io", "tasks", "ls").splitlines()
+    (task,) = (line.split() for line in tasks if line.startswith(container))
+    return container, status["restartCount"], status["state"]["running"]["startedAt"], task

@@ -1,12 +1,7 @@
-"""A real cluster with a storage server: real NFS on a real file system, from birth to death.
-
-The kernel of the lab has neither an NFS server nor a client: nfs-ganesha serves, and tools of libnfs read and write.
-"""
+"""A real cluster with a storage server: real NFS on a real file system, from birth to death."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,26 +9,13 @@ import pytest
 from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.inventory import everything
 from tests.lab.claiming_cnf import CLAIM, claiming_cnf
-from tests.lab.cluster_lab import PASSWORD, ClusterLab, parameters
+from tests.lab.cluster_lab import ClusterLab
 from tests.lab.slipway_lab import INSTANCES, OPERATIONS
 from tests.lab.stages import needs
-from tests.lab.stored_data import VOLUMES, available, read, storage_server, url, volumes, write
+from tests.lab.storage_lab import instantiation, until
+from tests.lab.stored_data import available, read, url, volumes, write
 
 pytestmark = pytest.mark.group(name="storage")
-
-SERVER = storage_server("10.12.0.0/24", username="slipway", password=PASSWORD)
-
-
-def instantiation(**server: Any) -> dict[str, Any]:
-    given = parameters(storage_server={**SERVER, **server}, pv_registration_params=VOLUMES)
-    return {"flavourId": "storage", "additionalParams": given}
-
-
-def until(look: Callable[[], bool], what: str, within: float = 120) -> None:
-    end = time.monotonic() + within
-    while not look():
-        assert time.monotonic() < end, f"not within {within:g} s: {what}"
-        time.sleep(0.5)
 
 
 def test_built_although_slipway_is_killed_while_volumes_are_served(lab: ClusterLab) -> None:
@@ -160,7 +142,7 @@ def test_what_can_be_known_is_refused_at_the_request(lab: ClusterLab, server: di
     cluster = lab.vnf
     lab.create()
     try:
-        answer = lab.http.post(f"{INSTANCES}/{lab.vnf}/instantiate", json=instantiation(**server))
+        answer = lab.http.post(f"{INSTANCES}/{lab.vnf}/instantiate", json=instantiation(server))
         assert answer.status_code in (400, 422)
         assert said in answer.json()["detail"]
         assert lab.http.get(OPERATIONS, params={"filter": f"(eq,vnfInstanceId,{lab.vnf})"}).json() == []

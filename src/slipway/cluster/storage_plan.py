@@ -126,7 +126,7 @@ class _Planner:
             return start
         check = step(CHECK, CheckVolumes(cluster=self.cluster), node=server)
         gone = DeleteVolumes(cluster=self.cluster, server=server, mounts=self.mounts, exports=self.exports,
-                             volumes=self.volumes)  # fmt: skip
+                             volumes=self.volumes, setup=self.change.request.setup)  # fmt: skip
         effects = [Effect(Verb.REMOVE, "persistent volume", volume.name) for volume in self.volumes]
         delete = step(DELETE, gone, node=server, after=[CHECK], effects=effects)
         return Plan((*Plan.chain(Plan.of(check), start).steps, delete))

@@ -1,9 +1,12 @@
-"""Logins to clusters that are registered as VIMs: each is replaced when half of its time is over."""
+"""Logins to clusters that are registered as VIMs: each is replaced when half of its time is over. In the same rounds
+receivers of credentials are told what Cluster API has renewed.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
@@ -43,6 +46,8 @@ class AccessSource(Protocol):
 
     async def renewed(self, instance_id: str, vim: Vim) -> VimAccess: ...
 
+    async def send_changed(self) -> None: ...
+
 
 class ClusterTokens:
     """Runs beside the worker. Two at once do no harm: the second finds a fresh token, or makes another."""
@@ -64,18 +69,16 @@ class ClusterTokens:
 
     async def serve(self) -> None:
         """Until `shut_down` is called."""
-        await self._rounds.run(self._round)
+        await self._rounds.run(self.look_once)
 
     def shut_down(self) -> None:
         self._rounds.end()
 
-    async def _round(self) -> None:
-        try:
-            await self.renew_due()
-        except DATABASE_UNAVAILABLE:
-            raise
-        except Exception:  # an edge: this task is not awaited, and there is a next round
-            log.exception("tokens of clusters are not renewed in this round")
+    async def look_once(self) -> None:
+        await _round(self.renew_due, "tokens of clusters are not renewed in this round")
+        if self._workload_clusters:
+            send = self._workload_clusters.send_changed
+            await _round(send, "credentials that have changed are not sent in this round")
 
     async def renew_due(self, now: datetime | None = None) -> None:
         due = await self._database.read(_due, now or datetime.now(UTC))
@@ -105,6 +108,15 @@ class ClusterTokens:
         if vim_id not in self._instances and (maker := await self._database.read(_maker_of, vim_id)):
             self._instances[vim_id] = maker
         return self._instances.get(vim_id)
+
+
+async def _round(work: Callable[[], Awaitable[None]], failed: str) -> None:
+    try:
+        await work()
+    except DATABASE_UNAVAILABLE:
+        raise
+    except Exception:  # an edge: this task is not awaited, and there is a next round
+        log.exception(failed)
 
 
 @dataclass(frozen=True)

@@ -194,6 +194,7 @@ def _cure(status: int, reason: str, message: str) -> str | None:
         403: "let a role binding allow it to the user that is named.",
         404: "correct the name, or make it first.",
         405: "objects of this kind can't be kept: leave it out of the manifests.",
+        415: "give a cluster whose API server knows server-side apply, as Kubernetes does from 1.22 on.",
         422: "correct the field that is named.",
     }.get(status)
 

@@ -27,7 +27,12 @@ def configuration(port: int, *, tls: bool, login: bool) -> str:
     document: dict[str, Any] = {
         "version": 0.1,
         "log": {"level": "info"},
-        "storage": {"filesystem": {"rootdirectory": DATA}, "delete": {"enabled": True}},
+        "storage": {
+            "filesystem": {"rootdirectory": DATA},
+            "delete": {"enabled": True},
+            # What clients left behind that never came to their end: without this it stays for a week.
+            "maintenance": {"uploadpurging": {"enabled": True, "age": "24h", "interval": "1h", "dryrun": False}},
+        },
         "http": http,
         "health": {"storagedriver": {"enabled": True, "interval": "10s", "threshold": 3}},
     }

@@ -32,6 +32,7 @@ from slipway.model.json_documents import merge_patch
 NAME = "private_registry_installation_param"
 PATH = f"additionalParams.{NAME}"
 DEFAULT_IMAGE = "docker.io/library/registry:2"
+LONGEST_PASSWORD = 72  # bytes: bcrypt takes no more
 IMAGES, ARCHIVE = "Files/images/", ".tar"  # where packages have images that the registry begins with
 
 
@@ -47,6 +48,14 @@ def served_user(value: Any) -> str:
     if registry_user(value).startswith("#") or value != value.strip():
         raise Refusal("it begins with # or a blank, or ends with one, which htpasswd loses", "give another name")
     return str(value)
+
+
+def served_password(value: Any) -> Secret:
+    """What bcrypt takes whole."""
+    made = secret(value)
+    if isinstance(made.document, str) and len(made.document.encode()) > LONGEST_PASSWORD:
+        raise Refusal(f"it has more than {LONGEST_PASSWORD} bytes, which bcrypt does not take", "give a shorter one")
+    return made
 
 
 class TlsParameters(Parameters, frozen=True, kw_only=True):
@@ -67,7 +76,7 @@ class TlsParameters(Parameters, frozen=True, kw_only=True):
 
 class RegistryUser(Parameters, frozen=True, kw_only=True):
     username: Annotated[str, served_user]
-    password: Annotated[Secret, secret]
+    password: Annotated[Secret, served_password]
 
 
 class RegistryProxy(Parameters, frozen=True, kw_only=True):

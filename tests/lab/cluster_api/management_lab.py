@@ -34,7 +34,7 @@ class ManagementLab:
         return done.stdout
 
     def package(self, tree: Path) -> Path:
-        """The sample with the manifests of the in-memory provider, whose webhooks are those of the lab's processes."""
+        """The sample with the manifests of the in-memory provider."""
         clusterctl = Path(self.programs[-1]) / "clusterctl"
         environment = {
             **os.environ,
@@ -45,7 +45,11 @@ class ManagementLab:
         command = [sys.executable, str(SAMPLE / "put-manifests"), "docker", str(tree)]
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
-        self.run("by-url", str(tree))
+        return tree
+
+    def package_for_processes(self, tree: Path) -> Path:
+        """The same, with webhooks that are those of the lab's processes."""
+        self.run("by-url", str(self.package(tree)))
         return tree
 
 

@@ -33,7 +33,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory, management_lab: ManagementLab)
 
 @pytest.fixture(scope="module")
 def vnfs(lab: WorkloadLab, management_lab: ManagementLab) -> dict[str, str]:
-    package = lab.onboard(management_lab.package(lab.directory / "package"))
+    package = lab.onboard(management_lab.package_for_processes(lab.directory / "package"))
     return {
         "management": lab.new_vnf(package, "management"),
         "workload": lab.new_vnf(lab.vnfd, "edge"),

@@ -19,7 +19,7 @@ from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object
 from slipway.model.vim import KUBERNETES
 from tests.functional.processes import Process
-from tests.lab.slipway_lab import INSTANCES, SlipwayLab
+from tests.lab.slipway_lab import SlipwayLab
 from tests.unit.vim.authority import Authority
 
 T = TypeVar("T")
@@ -39,66 +39,17 @@ KINDS = (
 FORCEFUL = {"terminationType": "FORCEFUL"}
 
 
-class WorkloadLab(SlipwayLab):
-    def __init__(self, directory: Path, kubeconfig: str, namespace: str) -> None:
+class ManagementCluster:
+    """The workload clusters in one of its namespaces, and what it knows of them."""
+
+    def __init__(self, kubeconfig: str, namespace: str) -> None:
         self.kubeconfig, self.namespace = kubeconfig, namespace
-        self.receiver: subprocess.Popen[str] | None = None
-        self.receiver_url = ""
-        self.authority = Authority()
-        certificate, key = self.authority.issued("receiver", "127.0.0.1")
-        (directory / "receiver.pem").write_text(certificate)
-        (directory / "receiver.key").write_text(key)
-        found = from_kubeconfig(kubeconfig)
-        interface = {"endpoint": found.server, "ssl_ca_cert": found.ca}
-        access = {"client_certificate": found.client_certificate, "client_key": found.client_key}
-        vim = {"name": "management", "vimType": KUBERNETES, "interfaceInfo": interface, "accessInfo": access}
-        super().__init__(directory, SAMPLE, vim)
-
-    def start(self) -> None:
-        """With the receiver of the docs beside it, which registers at it what it is told."""
-        settings = {"lease_seconds": 5, "allowed_networks": "127.0.0.0/8"}
-        self.process = Process("serve", self.directory / "data", **settings)
-        self.http = self.process.client()
-        port = self.receiver_url.rpartition(":")[2].partition("/")[0] or "0"
-        self.end_receiver()
-        words = ["--certificate", "receiver.pem", "--key", "receiver.key", "--slipway", str(self.http.base_url)]
-        tokens = {"RECEIVER_TOKEN": RECEIVER_TOKEN, "SLIPWAY_TOKEN": self.http.headers["X-Auth-Token"]}
-        self.receiver = subprocess.Popen(
-            [sys.executable, RECEIVER, *words, "--port", port],
-            cwd=self.directory, env={**os.environ, **tokens}, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert self.receiver.stdout is not None
-        self.receiver_url = self.receiver.stdout.readline().removeprefix("receiving at ").strip()
-
-    def end_receiver(self) -> None:
-        if self.receiver is not None:
-            self.receiver.kill()
-            self.receiver.communicate()
-            self.receiver = None
 
     def instantiate(self, **cluster_api: Any) -> dict[str, Any]:
         return {
             "flavourId": "in-memory",
             "additionalParams": {"namespace": self.namespace, "cluster_api": cluster_api},
         }
-
-    def credentials_receiver(self, **more: Any) -> dict[str, Any]:
-        return {"url": self.receiver_url, "ca_certificate": self.authority.pem, "bearer_token": RECEIVER_TOKEN, **more}
-
-    def variant(self, vnfd_id: str, *changes: tuple[str, str]) -> str:
-        """The VNFD id of the sample with other content."""
-        tree = self.directory / f"package-{vnfd_id}"
-        shutil.copytree(SAMPLE, tree, dirs_exist_ok=True)
-        for file in tree.rglob("*.yaml"):
-            text = file.read_text()
-            for old, new in ((VNFD_ID, vnfd_id), *changes):
-                text = text.replace(old, new)
-            file.write_text(text)
-        return self.onboard(tree)
-
-    def next_version(self, vnfd_id: str, version: str) -> str:
-        """In another version, whose templates have other names."""
-        return self.variant(vnfd_id, (VERSION, version), (VERSION.replace(".", "-"), version.replace(".", "-")))
 
     def one(self, plural: str, name: str, group: str = CORE) -> Object:
         return self.on(self.kubeconfig, lambda api: api.get(f"{group}/namespaces/{self.namespace}/{plural}/{name}"))
@@ -124,10 +75,6 @@ class WorkloadLab(SlipwayLab):
         """Of the machines, by name."""
         return {name: self.one("machines", name)["spec"]["version"] for name in self.named("machines")}
 
-    def vnfcs(self, vdu: str) -> dict[str, str]:
-        """Ids by name."""
-        return {name: one["id"] for name, one in self.machines().items() if one["vduId"] == vdu}
-
     def on(self, kubeconfig: str, work: Callable[[Api], Awaitable[T]]) -> T:
         async def done() -> T:
             async with Api(from_kubeconfig(kubeconfig)) as api:
@@ -135,14 +82,65 @@ class WorkloadLab(SlipwayLab):
 
         return asyncio.run(done())
 
-    def vims(self) -> dict[str, dict[str, Any]]:
-        return {vim["name"]: vim for vim in self.http.get("/slipway/v1/vims").json()}
 
-    def new_vnf(self, vnfd: str, name: str) -> str:
-        """Beside the others. Operations go to `vnf`."""
-        answer = self._send("POST", INSTANCES, {"vnfdId": vnfd, "vnfInstanceName": name})
-        self.vnf = str(answer.json()["id"])
-        return self.vnf
+class WorkloadLab(ManagementCluster, SlipwayLab):
+    def __init__(self, directory: Path, kubeconfig: str, namespace: str) -> None:
+        ManagementCluster.__init__(self, kubeconfig, namespace)
+        self.receiver: subprocess.Popen[str] | None = None
+        self.receiver_url = ""
+        self.authority = Authority()
+        certificate, key = self.authority.issued("receiver", "127.0.0.1")
+        (directory / "receiver.pem").write_text(certificate)
+        (directory / "receiver.key").write_text(key)
+        found = from_kubeconfig(kubeconfig)
+        interface = {"endpoint": found.server, "ssl_ca_cert": found.ca}
+        access = {"client_certificate": found.client_certificate, "client_key": found.client_key}
+        vim = {"name": "management", "vimType": KUBERNETES, "interfaceInfo": interface, "accessInfo": access}
+        SlipwayLab.__init__(self, directory, SAMPLE, vim)
+
+    def start(self) -> None:
+        """With the receiver of the docs beside it, which registers at it what it is told."""
+        settings = {"lease_seconds": 5, "allowed_networks": "127.0.0.0/8"}
+        self.process = Process("serve", self.directory / "data", **settings)
+        self.http = self.process.client()
+        port = self.receiver_url.rpartition(":")[2].partition("/")[0] or "0"
+        self.end_receiver()
+        words = ["--certificate", "receiver.pem", "--key", "receiver.key", "--slipway", str(self.http.base_url)]
+        tokens = {"RECEIVER_TOKEN": RECEIVER_TOKEN, "SLIPWAY_TOKEN": self.http.headers["X-Auth-Token"]}
+        self.receiver = subprocess.Popen(
+            [sys.executable, RECEIVER, *words, "--port", port],
+            cwd=self.directory, env={**os.environ, **tokens}, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.receiver.stdout is not None
+        self.receiver_url = self.receiver.stdout.readline().removeprefix("receiving at ").strip()
+
+    def end_receiver(self) -> None:
+        if self.receiver is not None:
+            self.receiver.kill()
+            self.receiver.communicate()
+            self.receiver = None
+
+    def credentials_receiver(self, **more: Any) -> dict[str, Any]:
+        return {"url": self.receiver_url, "ca_certificate": self.authority.pem, "bearer_token": RECEIVER_TOKEN, **more}
+
+    def variant(self, vnfd_id: str, *changes: tuple[str, str]) -> str:
+        """The VNFD id of the sample with other content."""
+        tree = self.directory / f"package-{vnfd_id}"
+        shutil.copytree(SAMPLE, tree, dirs_exist_ok=True)
+        for file in tree.rglob("*.yaml"):
+            text = file.read_text()
+            for old, new in ((VNFD_ID, vnfd_id), *changes):
+                text = text.replace(old, new)
+            file.write_text(text)
+        return self.onboard(tree)
+
+    def next_version(self, vnfd_id: str, version: str) -> str:
+        """In another version, whose templates have other names."""
+        return self.variant(vnfd_id, (VERSION, version), (VERSION.replace(".", "-"), version.replace(".", "-")))
+
+    def vnfcs(self, vdu: str) -> dict[str, str]:
+        """Ids by name."""
+        return {name: one["id"] for name, one in self.machines().items() if one["vduId"] == vdu}
 
 
 @contextmanager

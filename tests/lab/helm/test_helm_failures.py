@@ -31,6 +31,7 @@ pytestmark = pytest.mark.group(name="helm")
 ABOUT = "apiVersion: v2\nname: web\nversion: 1.0.0\nannotations: {slipway.io/replicas.web: replicas}\n"
 NAMED = "{{ .Release.Name }}-web"
 RELEASE = release_name("vnf", ONE)
+RULES = "Files/readiness.yaml"
 
 
 def chart_of(templates: str, **files: str) -> dict[str, bytes]:
@@ -43,12 +44,17 @@ def web(more: str = "") -> str:
 
 
 class Cnf:
-    def __init__(self, connection: VimConnection, driver: KubernetesVimDriver, files: dict[str, bytes]) -> None:
+    """`rules`: a file of the package that the VNFD names beside the chart."""
+
+    def __init__(
+        self, connection: VimConnection, driver: KubernetesVimDriver, files: dict[str, bytes], rules: str = ""
+    ) -> None:
         def files_of(globs: tuple[str, ...], vnfd_id: str) -> dict[str, PackageFile]:
             contents = {f"{PATH}/{name}": content for name, content in files.items()} if globs else {}
+            contents |= {RULES: rules.encode()} if rules and RULES in globs else {}
             return {name: PackageFile(content=one, digest=sha256(one).hexdigest()) for name, one in contents.items()}
 
-        of = flavour()
+        of = flavour(manifests=(RULES,) if rules else ())
         self.life = Life(driver, connection, {FIRST: of, NEXT: of}, ONE, files_of=files_of)
 
     async def instantiate(self, **parameters: Any) -> None:
@@ -113,6 +119,28 @@ async def test_a_chart_that_can_t_be_is_told_before_anything_is_made(
     assert error.fault is VimFault.PERMANENT
     assert "slipway-helm-" not in error.detail
     assert await secrets(api, namespace) == []
+
+
+async def test_what_a_chart_makes_is_ready_when_the_rules_of_the_package_say_so(
+    connection: VimConnection, driver: KubernetesVimDriver, node: FakeNode
+) -> None:
+    """A ConfigMap is ready at once otherwise."""
+    rules = """
+apiVersion: slipway.io/v1
+kind: ReadinessRules
+rules:
+- apiVersion: v1
+  kind: ConfigMap
+  ready: [{field: {path: data.state, equals: done}}]
+  failed: [{field: {path: data.state, equals: broken}}]
+"""
+    job = "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: job}\ndata: {state: STATE}\n"
+    error = await Cnf(connection, driver, chart_of(web(job.replace("STATE", "broken"))), rules).refused()
+    assert "/job: " in error.detail
+    assert "data.state" in error.detail
+    cnf = Cnf(connection, driver, chart_of(web(job.replace("STATE", "done"))), rules)
+    await cnf.instantiate()
+    await cnf.life.run(OperationType.TERMINATE, TERMINATE)
 
 
 async def test_a_chart_brings_definitions_and_objects_of_them(

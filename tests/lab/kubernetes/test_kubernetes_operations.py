@@ -171,7 +171,8 @@ async def test_what_an_operation_asks_the_api_server_is_counted(connection: VimC
             "INSTANTIATE": number, "SCALE": 1, "HEAL": 0, "MODIFY_INFO": 2, "CHANGE_VNFPKG": 2, "TERMINATE": 0,
         }  # fmt: skip
         assert calls["HEAL"]["DELETE"] == 1
-        assert calls["TERMINATE"]["DELETE"] == number + 3, "objects, and pods with their grace"
+        # Objects, and pods with their grace: three, and those that the roll-out before has not ended yet.
+        assert 3 <= calls["TERMINATE"]["DELETE"] - number <= 6
     for name in few:
         if name != "TERMINATE":  # which looks at each wave
             assert many[name]["GET"] <= few[name]["GET"] + 4, (name, few, many)

@@ -47,7 +47,7 @@ def test_the_api_is_reached_through_the_balancer_with_the_clusters_own_ca(life: 
     assert life.balancer() in str(life.machines()["externalLB-0"])
     found = life.http.post(f"/slipway/v1/vims/kubernetes_vim_{life.vnf}/check").json()
     assert found["ok"], found
-    assert life.health()["problems"] == []
+    life.until_healthy()
     assert f"{life.address('masterNode-0')}:6443" in life.routes()
 
 

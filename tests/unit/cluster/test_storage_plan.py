@@ -32,7 +32,7 @@ from tests.unit.cluster.documents import VOLUMES
 from tests.unit.cluster.test_persistent_volumes import manifest
 
 BOTH: Edges = frozenset({"start", "end"})
-STORAGE = {key: VOLUMES[key] for key in ("storage_server", "pv_registration_params")}
+STORAGE = {key: VOLUMES[key] for key in ("storage_server", "pv_registration_params", "proxy")}
 SERVER = "storage_server-0"
 SERVE = f"serve NFS {SERVER}"
 TEMPLATE = b"""
@@ -100,6 +100,14 @@ def test_the_volumes_leave_before_the_machine_does_and_come_back_last() -> None:
     assert f"remove machine {SERVER}" in earlier(plan, f"mount volumes {SERVER}")
     assert SERVE in earlier(plan, storage_plan.REGISTER)
     assert not [step.id for step in plan.steps if "Node-" in step.id]
+
+
+def test_a_rollback_can_serve_them_again_through_the_proxy() -> None:
+    """The machine that it makes again may have to fetch the NFS server once more."""
+    steps = {step.id: step for step in heal(SERVER).steps}
+    proxy = steps[SERVE].args["setup"]["proxy"]
+    assert proxy["http_proxy"]
+    assert steps[storage_plan.DELETE].args["setup"]["proxy"] == proxy
 
 
 def test_a_healed_node_serves_again_when_it_can_mount_them() -> None:

@@ -121,6 +121,12 @@ def test_a_kind_that_is_only_asked_has_a_cure() -> None:
     assert "leave it out of the manifests" in errors.refused("PATCH /x", 405, body).detail
 
 
+def test_a_server_without_server_side_apply_is_named_as_one() -> None:
+    error = errors.refused("PATCH /x on https://k", 415, b"415: Unsupported Media Type")
+    assert "server-side apply" in error.detail
+    assert fault_of(error) is VimFault.PERMANENT
+
+
 def test_causes_are_kept() -> None:
     body = b'{"message":"m","details":{"causes":[{"reason":"DisruptionBudget","message":"The budget b needs 1"}]}}'
     cause = errors.refused("POST /x", 429, body).cause(errors.BUDGET)

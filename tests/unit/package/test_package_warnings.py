@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,8 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "packages.md").read_text()
 SAMPLES = sorted(path.name for path in (ROOT / "samples").iterdir() if path.is_dir())
 OTHER = "Definitions/other.yaml"
+# What a command of the sample puts into it.
+PUT_INTO = {"management-cluster": ("core.yaml", "bootstrap.yaml", "control-plane.yaml", "infrastructure.yaml")}
 
 
 def _with_file(text: str, vnfd: str = VNFD_TEXT) -> dict[str, bytes]:
@@ -208,7 +211,34 @@ def test_a_package_without_contradictions_has_no_warnings(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_samples_have_no_warnings(sample: str, tmp_path: Path) -> None:
-    assert build_package(ROOT / "samples" / sample, tmp_path / "sample.csar").warnings == ()
+    tree = shutil.copytree(ROOT / "samples" / sample, tmp_path / "sample")
+    for name in PUT_INTO.get(sample, ()):
+        (tree / "Files" / "kubernetes").mkdir(parents=True, exist_ok=True)
+        (tree / "Files" / "kubernetes" / name).touch()
+    assert build_package(tree, tmp_path / "sample.csar").warnings == ()
+
+
+@pytest.mark.parametrize("file", ["https://example.com/web.yaml", "Files/absent.yaml", "https://example.com/web.tgz"])
+def test_a_manifest_or_chart_outside_of_the_package_is_told_and_not_passed_over_in_silence(
+    file: str, tmp_path: Path
+) -> None:
+    nodes = f"""\
+    cnf:
+      type: tosca.nodes.nfv.Mciop
+      artifacts:
+        web: {{type: tosca.artifacts.nfv.MciopArtifact, file: '{file}'}}
+        image: {{type: tosca.artifacts.nfv.SwImage, file: 'https://example.com/web.qcow2'}}
+  groups:
+"""
+    (warning,) = read(varied("  groups:\n", nodes), tmp_path).warnings
+    assert f"The artifact 'web' ({file}) of 'cnf' is not in the package: no VNF gets it." in str(warning)
+    assert "put the file into the package" in str(warning)
+
+
+def test_a_management_cluster_without_its_manifests_is_told_which_it_lacks(tmp_path: Path) -> None:
+    warnings = build_package(ROOT / "samples" / "management-cluster", tmp_path / "sample.csar").warnings
+    names = PUT_INTO["management-cluster"]
+    assert all(f"Files/kubernetes/{name}" in str(one) for name, one in zip(names, warnings, strict=True))
 
 
 def test_warnings_are_few_and_short_however_much_is_wrong(tmp_path: Path) -> None:

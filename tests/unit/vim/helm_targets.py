@@ -30,22 +30,29 @@ def archive(files: Mapping[str, bytes], top: str = "web") -> bytes:
     return made.getvalue()
 
 
-def flavour(charts: tuple[str, ...] = (PATH,)) -> Flavour:
+def flavour(charts: tuple[str, ...] = (PATH,), manifests: tuple[str, ...] = ()) -> Flavour:
     web = Vdu(name="web", initial=2, maximum=5, container=True)
     return Flavour(
         id="simple",
         vdus={"web": web},
         aspects={"web": Aspect(name="web", max_level=3, deltas={"web": (1,)})},
         charts=charts,
+        manifests=manifests,
     )
 
 
 def helm_target(
-    count: int = 2, of: Flavour | None = None, chart: Mapping[str, bytes] = CHART, **given: Any
+    count: int = 2,
+    of: Flavour | None = None,
+    chart: Mapping[str, bytes] = CHART,
+    beside: Mapping[str, bytes] | None = None,
+    **given: Any,
 ) -> VnfTarget:
+    """`beside`: other files of the package, by path."""
     given.setdefault("helm_value_names", NUMBERS)
     files = {f"{PATH}/{name}": content for name, content in chart.items()}
     files["Files/charts/web-1.0.0.tgz"] = archive(chart)
+    files |= beside or {}
     return VnfTarget(
         vnfd_id=VNFD,
         flavour=of or flavour(),

@@ -77,7 +77,6 @@ def test_several_charts_are_named_as_other_managers_have_it() -> None:
         (helm_target(namespace="-n"), "namespace"),
         (helm_target(**MANIFESTS, helm_chart_path=PATH), "lcm-kubernetes-def-files"),
         (helm_target(of=flavour(()), helm_parameters={"a": 1}), "no chart is named"),
-        (helm_target(of=replace(flavour(), manifests=("a.yaml",))), "names charts (Files/charts/web) and manifests"),
         (listed(LOCAL, helm_chart_path=PATH), "helm_chart_path"),
         (listed(LOCAL, LOCAL), "'web'"),
         (listed(LOCAL, use_helm="no"), "use_helm"),

@@ -5,6 +5,7 @@ The VIM's driver applies the package's objects and waits for them; what is left 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ from slipway.cluster.cluster_api.steps import (
 )
 from slipway.cluster.spec import StepArguments
 from slipway.model.action import Action
+from slipway.model.descriptor import Flavour
 from slipway.model.errors import BadRequest, OutgoingRequestError
 from slipway.model.hooks import Edges, HookPlan
 from slipway.model.operation import OperationType
@@ -103,6 +105,16 @@ def _sending(situation: Situation) -> Plan:
     info = situation.instance.vnf.instantiated_vnf_info
     args = SendCredentials(receiver=document[RECEIVER], sent=info.metadata.get(SENT) if info else None)
     return Plan.of(_step(SEND, "cluster_api.send", args))
+
+
+def lasting_receiver(flavour: Flavour, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Who is told when no request is there to say it: the package, over it the instantiation."""
+    first = flavour.hooks.get(FIRST)
+    document = workload_document(first.inputs if first else {}, parameters, {})
+    if read_workload(document).credentials_receiver is None:
+        return None
+    receiver: dict[str, Any] = document[RECEIVER]
+    return receiver
 
 
 def _registering(situation: Situation) -> Plan:

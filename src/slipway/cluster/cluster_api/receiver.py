@@ -48,13 +48,13 @@ class RefusedByReceiver(Exception):
         self.temporary = temporary
 
 
-def message(instance_id: str, operation_id: str, cluster: WorkloadCluster, digest: str) -> dict[str, Any]:
-    """The body: what a receiver needs to register a VIM, and the kubeconfig itself."""
+def message(instance_id: str, operation_id: str | None, cluster: WorkloadCluster, digest: str) -> dict[str, Any]:
+    """The body: what a receiver needs to register a VIM, and the kubeconfig itself. No operation: between two."""
     found = cluster.credentials
     user = {"clientCertificate": found.client_certificate, "clientKey": found.client_key, "bearerToken": found.token}
     return {
         "vnfInstanceId": instance_id,
-        "vnfLcmOpOccId": operation_id,
+        **({"vnfLcmOpOccId": operation_id} if operation_id else {}),
         "credentialsId": digest,
         "cluster": {"name": cluster.name, "namespace": cluster.namespace},
         "server": found.server,
@@ -65,7 +65,15 @@ def message(instance_id: str, operation_id: str, cluster: WorkloadCluster, diges
     }
 
 
-async def send(guard: Guard, to: Receiver, body: dict[str, Any], digest: str, project: str, pauses: Pauses) -> None:
+async def send(
+    guard: Guard,
+    to: Receiver,
+    body: dict[str, Any],
+    digest: str,
+    project: str,
+    pauses: Pauses = PAUSES,
+    cure: str = CURE,
+) -> None:
     """The same digest is the same content: a receiver that has it may answer at once."""
     backoff = Backoff(*pauses, factor=2.0, jitter=True)
     for attempt in range(1, to.attempts + 1):
@@ -74,7 +82,7 @@ async def send(guard: Guard, to: Receiver, body: dict[str, Any], digest: str, pr
         except RefusedByReceiver as refused:
             if not refused.temporary or attempt == to.attempts:
                 tried = f" ({attempt} attempts)" if attempt > 1 else ""
-                raise StepError(f"The credentials were not delivered: {refused}{tried}.", cure=CURE) from None
+                raise StepError(f"The credentials were not delivered: {refused}{tried}.", cure=cure) from None
             await backoff.pause()
         else:
             return

@@ -86,7 +86,7 @@ class WorkloadSteps:
 
     async def send(self, args: SendCredentials, ctx: StepContext) -> Outcome:
         """Looks first: what the receiver has already is not sent again."""
-        to = _receiver(await ctx.decrypt_secrets(args.receiver))
+        to = receiver_of(await ctx.decrypt_secrets(args.receiver))
         cluster = await self._deps.cluster(ctx)
         digest = cluster.digest(to.url)
         if digest != args.sent:
@@ -143,8 +143,8 @@ async def _version(api: KubeApi) -> str:
         return ""
 
 
-def _receiver(given: dict[str, Any]) -> receiver.Receiver:
-    """The request was checked, so all of it is there."""
+def receiver_of(given: dict[str, Any]) -> receiver.Receiver:
+    """`given` was checked, so all of it is there; its secrets are in clear."""
     oauth2 = given.get("oauth2")
     return receiver.Receiver(
         url=given["url"],

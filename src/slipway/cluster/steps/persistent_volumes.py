@@ -62,7 +62,8 @@ async def undo_delete_volumes(deps: Dependencies, args: DeleteVolumes, ctx: Step
     """As it was. A machine that was made again has to be set up again; one that is dead stays as it is."""
     if await deps.liveness.answers(args.server, None, ctx, ANSWER_SECONDS):
         await mount_volumes(deps, MountVolumes(cluster=args.cluster, node=args.server, mounts=args.mounts), ctx)
-        await serve_nfs(deps, ServeNfs(cluster=args.cluster, node=args.server, exports=args.exports), ctx)
+        serve = ServeNfs(cluster=args.cluster, node=args.server, exports=args.exports, setup=args.setup)
+        await serve_nfs(deps, serve, ctx)
     async with deps.connector.api(args.cluster, ctx) as api:
         await _register(api, args.server, args.volumes, ctx)
     return Outcome()

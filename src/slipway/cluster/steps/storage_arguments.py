@@ -57,3 +57,4 @@ class DeleteVolumes(OfCluster, frozen=True, kw_only=True):
     mounts: tuple[Mount, ...]
     exports: tuple[Export, ...]
     volumes: tuple[VolumeManifest, ...]
+    setup: dict[str, Any] = msgspec.field(default_factory=dict)

@@ -28,6 +28,7 @@ def read_flavour(flavour_id: str, topology: Topology, files: ArtifactFiles) -> F
         raise _without_vdu(flavour_id, topology)
     links = read_virtual_links(topology)
     aspects = read_aspects(topology, vdus)
+    _warn_of_manifests_outside(topology, files)
     levels, default_level = read_levels(topology, aspects, vdus)
     return Flavour(
         id=flavour_id,
@@ -61,6 +62,19 @@ def _charts(topology: Topology, files: ArtifactFiles) -> Iterator[str]:
                 yield artifact.path
             elif artifact.path and posixpath.basename(artifact.path) == CHART:
                 yield posixpath.dirname(artifact.path)
+
+
+def _warn_of_manifests_outside(topology: Topology, files: ArtifactFiles) -> None:
+    """Packages of others name such things, and are usable on other VIMs; who deploys a CNF must know what it lacks."""
+    for node in topology.of_kind(MCIOP):
+        for artifact in files.of(node.section, may_be_outside=True):
+            if artifact.path is None and artifact.reference.endswith((*MANIFESTS, *CHART_ARCHIVES)):
+                what = (
+                    f"The artifact {artifact.name!r} ({artifact.reference[:200]}) of {node.name!r} is not in the "
+                    "package: no VNF gets it."
+                )
+                cure = "put the file into the package, and name its path there."
+                topology.warnings.add(node.section.error(what, cure, "artifacts"))
 
 
 def _without_vdu(flavour_id: str, topology: Topology) -> PackageError:

@@ -5,10 +5,10 @@ set -eu
 if command -v docker >/dev/null && systemctl is-active --quiet docker; then engine=$(command -v docker); else engine=$(command -v podman); fi
 if [ "$1" = sent ]; then
     archive=/var/lib/slipway/files/$2.part
+    trap 'rm -f "$archive"' EXIT
     case $engine in *podman) load="load --quiet --input" ;; *) load="load --input" ;; esac
     said=$(timeout 900 "$engine" $load "$archive") || { echo "$3 holds no image that $engine takes" >&2; exit 1; }
     name=$(printf '%s\n' "$said" | sed -n 's/^Loaded image[^:]*: *//p' | head -n 1)
-    rm -f "$archive"
     [ -n "$name" ] || { echo "$3 holds no image with a name or id" >&2; exit 1; }
 else
     timeout 900 "$engine" pull --quiet "$2" >/dev/null

@@ -16,6 +16,15 @@ from slipway.registry.steps.machine import digest, opened, run, run_job, send
 
 SECONDS = 1800.0
 SENT, NOTHING = "sent", "-"
+ENGINE_CURE = (
+    "use an image of the machine that has docker or podman, or see that it reaches its package repositories (through "
+    "`proxy`, where it needs one); or say source: package, and bring the package (package_path)."
+)
+PACKAGE_CURE = (
+    "see that the machine's repositories have docker-registry and that it reaches them (proxy), or bring it in the "
+    "package (package_path)."
+)
+PULL_CURE = "see that the machine reaches the image (proxy); or bring it in the package (image_path)."
 
 
 async def install_registry(deps: Dependencies, args: InstallRegistry, ctx: StepContext) -> Outcome:
@@ -32,43 +41,35 @@ async def _install_package(
     file = NOTHING
     if asked.package_path is not None and not (await run(host, "has_registry")).text:
         file = await send(deps, host, asked.package_path, ctx)
-    await _run_job(
-        host, "install_package", file, job=f"registry-package-{digest(asked.package_path)[:16]}", asked=asked
-    )
+    job = f"registry-package-{digest(file)[:16]}"  # without a file it is another command, and so another job
+    await _run_job(host, "install_package", file, job=job, cure=PACKAGE_CURE)
     return program_unit(asked.port_no, volume=asked.data_volume is not None)
 
 
 async def _install_image(deps: Dependencies, host: RemoteHost, asked: InstallationParameters, ctx: StepContext) -> str:
     """An engine that is there is used. What the archive holds is run by its id: its name may be anybody's."""
-    await _run_job(host, "install_engine", job="registry-engine", asked=asked)
+    await _run_job(host, "install_engine", job="registry-engine", cure=ENGINE_CURE)
+    file = NOTHING
     if asked.image_path is not None:
         file = await send(deps, host, asked.image_path, ctx)
         words = (SENT, file, asked.image_path)
+        cure = f"see that {asked.image_path} is what `docker save` or `skopeo copy` made of one image of a registry."
     else:
-        words = ("pull", asked.image or DEFAULT_IMAGE, asked.image or DEFAULT_IMAGE)
-    printed = await _run_job(host, "install_image", *words, job=f"registry-image-{digest(*words)[:16]}", asked=asked)
+        words, cure = ("pull", asked.image or DEFAULT_IMAGE, asked.image or DEFAULT_IMAGE), PULL_CURE
+    printed = await _run_job(host, "install_image", *words, job=f"registry-image-{digest(*words)[:16]}", cure=cure)
+    if asked.image_path is not None:
+        await run(host, "forget_archive", file)  # of a job that had ended before, it was sent once more
     engine, _, image = printed.strip().splitlines()[-1].partition(" ")
     return container_unit(engine, image, volume=asked.data_volume is not None)
 
 
-async def _run_job(host: RemoteHost, script: str, *arguments: str, job: str, asked: InstallationParameters) -> str:
+async def _run_job(host: RemoteHost, script: str, *arguments: str, job: str, cure: str) -> str:
     try:
         return (await run_job(host, script, *arguments, limit=SECONDS, job=job)).text
     except StepError as error:
         if error.temporary:
             raise
-        raise StepError(error.detail, cure=_cure(asked)) from None
-
-
-def _cure(asked: InstallationParameters) -> str:
-    if asked.source == "package":
-        return "see that the machine's repositories have docker-registry, or bring it in the package (package_path)."
-    if asked.image_path is not None:
-        return f"see that {asked.image_path} is what `docker save` or `skopeo copy` made of one image of a registry."
-    return (
-        "see that the machine reaches the image (proxy); or bring it in the package (image_path), or say source: "
-        "package."
-    )
+        raise StepError(error.detail, cure=cure) from None
 
 
 def _proxy(asked: InstallationParameters) -> dict[str, str]:

@@ -31,10 +31,15 @@ async def run_job(host: RemoteHost, name: str, *arguments: str, limit: float, jo
 
 
 async def send(deps: Dependencies, host: RemoteHost, path: str, ctx: StepContext) -> str:
-    """A file of the package, piece by piece: it may be larger than memory. The name that scripts know it by."""
+    """A file of the package, piece by piece: it may be larger than memory. The name that scripts know it by.
+
+    What is there already stays as it is: a job that goes on from before Slipway was killed may be reading it.
+    """
     name, sent = digest(ctx.instance_id, path), 0
+    there = int((await run(host, "received", name)).text)
     async for piece in deps.files.pieces(ctx.instance_id, path):
-        await machine.run(host, "receive", name, str(sent), str(len(piece)), stdin=piece)
+        if sent + len(piece) > there:
+            await machine.run(host, "receive", name, str(sent), str(len(piece)), stdin=piece)
         sent += len(piece)
         ctx.progress(f"{path}: {sent >> 20} MiB sent")
     if not sent:

@@ -55,6 +55,11 @@ class Refused(Exception):
 # On the registry's own host.
 
 
+def received(host: SimulatedHost, file: str) -> Result:
+    found = host.files.get(f"{FILES}/{file}.part")
+    return _printed(str(len(found.content) if found else 0))
+
+
 def install_package(host: SimulatedHost, file: str) -> Result:
     host.files.pop(f"{FILES}/{file}.part", None)
     host.write(PROGRAM, b"")

@@ -169,6 +169,7 @@ SCRIPTS: dict[str, Callable[[Run], Result]] = {
     "helm_version": _helm_version,
     "registries": lambda run: registry.apply_registries(run.host, run.arguments),
     "pull": lambda run: registry.pull(run.db, run.host, *run.arguments),
+    "received": lambda run: registry.received(run.host, *run.arguments),
     "has_registry": lambda run: _printed(["yes"] if registry.PROGRAM in run.host.files else []),
     "install_package": lambda run: registry.install_package(run.host, *run.arguments),
     "install_engine": lambda run: DONE,

@@ -93,8 +93,9 @@ def _files(target: VnfTarget) -> tuple[str, ...]:
     for at, path in enumerate(given):
         if is_url(path):
             raise Unprocessable(
-                f"additionalParams.{FILES}[{at}]: {path[:200]!r} is a URL, and what is behind it may be another thing "
-                "at each retry and rollback; put the file into the package."
+                f"additionalParams.{FILES}[{at}]: {path[:200]!r} is a URL, and no copy is kept of what is outside of "
+                "the package, which each retry and rollback must read again; put the file into the package, and name "
+                "its path there."
             )
     paths = _normal(given)
     if twice := next((path for path in paths if paths.count(path) > 1), None):

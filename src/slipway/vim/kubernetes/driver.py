@@ -143,7 +143,8 @@ class KubernetesVimDriver:
     def package_files(self, target: VnfTarget) -> tuple[str, ...]:
         if uses_helm(target):
             paths = [chart.path for chart in helm_parameters(target).charts if chart.path]
-            return tuple(glob for path in paths for glob in chart_globs(path))
+            rules = target.flavour.manifests  # beside charts they are for readiness rules
+            return (*(glob for path in paths for glob in chart_globs(path)), *rules)
         return cnf_parameters(target).files
 
     def resources(self, change: Change) -> tuple[VimResource, ...]:

@@ -98,6 +98,15 @@ def parsed(path: str, content: bytes) -> tuple[tuple[Manifest, ...], tuple[Rule,
     return tuple(objects), tuple(rules)
 
 
+@lru_cache(maxsize=16)
+def rules_in(path: str, content: bytes) -> tuple[tuple[Rule, ...], bool]:
+    """The readiness rules of a file, and whether it has nothing else. What else there is need not be manifests."""
+    documents, _ = read_yaml_documents(content, path, DEFAULT_LIMITS, MOST_VALUES)
+    found = [one for one in documents if (one.get("apiVersion"), one.get("kind")) == RULES]
+    rules = [rule for one in found for rule in read_rules(plain(one).get("rules"), path)]
+    return tuple(rules), len(found) == len(documents)
+
+
 def _items(document: YamlMap, path: str) -> Iterator[YamlMap]:
     """Itself, or what a List holds."""
     if (document.get("apiVersion"), document.get("kind")) != ("v1", "List"):

@@ -14,7 +14,7 @@ from slipway.kube.readiness import Rule
 from slipway.model.action import StepContext
 from slipway.model.errors import StepError, VimError, VimFault
 from slipway.vim.kubernetes.arguments import Placed
-from slipway.vim.kubernetes.manifests import Manifest, parsed
+from slipway.vim.kubernetes.manifests import Manifest, parsed, rules_in
 from slipway.vim.kubernetes.object_plan import FileObjects, ObjectPlan
 
 QUOTA = "exceeded quota"
@@ -41,7 +41,7 @@ class Session:
     async def rules(self, files: tuple[FileObjects, ...]) -> tuple[Rule, ...]:
         rules = list[Rule]()
         for file in files:
-            rules += parsed(file.path, await self.ctx.package_file(file.vnfd_id, file.path, file.digest))[1]
+            rules += rules_in(file.path, await self.ctx.package_file(file.vnfd_id, file.path, file.digest))[0]
         return tuple(rules)
 
     async def ref(self, one: ObjectPlan | Placed, override: str | None) -> ObjectRef:

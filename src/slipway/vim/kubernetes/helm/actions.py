@@ -62,6 +62,7 @@ from slipway.vim.kubernetes.helm.releases import (
     revisions,
 )
 from slipway.vim.kubernetes.manifests import Manifest
+from slipway.vim.kubernetes.object_plan import FileObjects
 from slipway.vim.kubernetes.object_steps import READY_TIMEOUT, REMOVE_TIMEOUT
 from slipway.vim.kubernetes.session import Session
 from slipway.vim.kubernetes.waits import let_new_pods_leave_first, until_gone, until_ready, until_vnfcs
@@ -139,7 +140,7 @@ class ReleaseActions:
                     _refuse_changed(args, newest, place)
                     chart = await self._chart(args.source, ctx)
                     newest = await _made(place, args, newest, chart, clear)
-                return await _settled(place, args, args.vdus, newest)
+                return await _settled(place, args, args.vdus, args.rules, newest)
 
     async def _undo_upgrade(self, args: Upgrade, ctx: StepContext) -> Outcome:
         secrets = _secrets(args.values, await ctx.decrypt_secrets(args.values))
@@ -159,7 +160,7 @@ class ReleaseActions:
                 if newest.operation != ctx.operation_id:
                     return Outcome()  # it was not begun
                 back = await _rolled_back(place, args, newest)
-                return await _settled(place, args, args.former, back)
+                return await _settled(place, args, args.former, args.former_rules, back)
 
     async def _uninstall(self, args: Uninstall, ctx: StepContext) -> Outcome:
         async with self._session(ctx) as session:
@@ -240,13 +241,16 @@ async def _made(
     return made
 
 
-async def _settled(place: _Place, args: Upgrade, vdus: dict[str, VduObject], revision: Revision) -> Outcome:
-    """What the release has made, labelled and ready."""
+async def _settled(
+    place: _Place, args: Upgrade, vdus: dict[str, VduObject], files: tuple[FileObjects, ...], revision: Revision
+) -> Outcome:
+    """What the release has made, labelled and ready by the rules in `files`."""
     session = place.session
+    rules = await session.rules(files)
     manifests = read_manifest(place.release, await place.manifest())
     positions = vdu_positions(place.release, args.key, vdus, manifests)
     objects = await label_objects(session, place.namespace, args.key, manifests, positions)
-    found = await until_ready(session, [Placed.found(one).ref for one in objects], (), READY_TIMEOUT)
+    found = await until_ready(session, [Placed.found(one).ref for one in objects], rules, READY_TIMEOUT)
     pods = await until_vnfcs(session, found, set(vdus))
     gone = {one.id for one in args.objects} - {one.id for one in objects}
     gone |= set(args.pods) - {pod.id for pod in pods}

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from slipway.vim.kubernetes.arguments import Placed
-from slipway.vim.kubernetes.object_plan import PlanStruct
+from slipway.vim.kubernetes.object_plan import FileObjects, PlanStruct
 
 UPGRADE, UNINSTALL = "kubernetes.helm_upgrade", "kubernetes.helm_uninstall"
 
@@ -39,7 +39,8 @@ class Upgrade(PlanStruct, frozen=True, kw_only=True):
     """`revision`: the one that stood before, which undo goes back to; None: there was none, and undo removes it.
 
     `former`: its VDUs then. `objects`: those that it had, and which `fields` Helm had
-    set in them, by their ids. `pods`: those known of its VDUs.
+    set in them, by their ids. `pods`: those known of its VDUs. `rules`: files of the package with readiness rules;
+    `former_rules`: those that the revision which stood before is ready by.
     """
 
     key: str
@@ -55,6 +56,8 @@ class Upgrade(PlanStruct, frozen=True, kw_only=True):
     objects: tuple[Placed, ...] = ()
     fields: dict[str, str] = msgspec.field(default_factory=dict)
     pods: tuple[str, ...] = ()
+    rules: tuple[FileObjects, ...] = ()
+    former_rules: tuple[FileObjects, ...] = ()
 
 
 class Uninstall(PlanStruct, frozen=True, kw_only=True):

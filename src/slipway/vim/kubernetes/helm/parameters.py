@@ -187,11 +187,6 @@ def _charts(target: VnfTarget) -> tuple[WantedChart, ...]:
             f"additionalParams.{named}: no chart is named; name one in {CHART}, in {CHARTS}, or as an artifact of a "
             "Mciop node in the VNFD."
         )
-    if target.flavour.manifests:
-        raise Unprocessable(
-            f"The VNFD names charts ({paths[0]}) and manifests ({target.flavour.manifests[0]}), and a VNF is made of "
-            f"one or the other; say which: additionalParams.{CHART}, or {FILES}."
-        )
     if len(paths) == 1:
         return (WantedChart(ONLY, paths[0], values=_values(values, [], f"additionalParams.{VALUES}")),)
     if values:

@@ -25,13 +25,22 @@ from slipway.vim.kubernetes.arguments import (
     WaitReady,
     as_args,
 )
-from slipway.vim.kubernetes.cnf_parameters import FORCE
+from slipway.vim.kubernetes.cnf_parameters import FILES, FORCE
 from slipway.vim.kubernetes.helm.arguments import UNINSTALL, UPGRADE, ChartSource, Uninstall, Upgrade, VduObject
 from slipway.vim.kubernetes.helm.chart import files_of_chart, read_chart
-from slipway.vim.kubernetes.helm.parameters import HelmParameters, WantedChart, check_scaled, helm_parameters, uses_helm
+from slipway.vim.kubernetes.helm.parameters import (
+    CHART,
+    CHARTS,
+    HelmParameters,
+    WantedChart,
+    check_scaled,
+    helm_parameters,
+    uses_helm,
+)
 from slipway.vim.kubernetes.helm.releases import KIND, is_of_release, of_releases, release_id, release_name
 from slipway.vim.kubernetes.helm.values import with_value
-from slipway.vim.kubernetes.object_plan import PlanStruct
+from slipway.vim.kubernetes.manifests import rules_in
+from slipway.vim.kubernetes.object_plan import FileObjects, PlanStruct
 from slipway.vim.kubernetes.object_steps import READY_TIMEOUT, REMOVE_TIMEOUT, has_other_pods, unused_checks
 
 HELM_SECONDS = 600.0  # for one call of Helm: hooks of a chart may take their time
@@ -71,6 +80,7 @@ def release_steps(change: Change, found: Found) -> Plan:
 def wanted_releases(target: VnfTarget, instance_id: str) -> list[WantedRelease]:
     """In the order of the request. PackageError when a chart of the package can't be used. Pure."""
     parameters = helm_parameters(target)
+    _refuse_objects_beside_charts(target)
     return [_wanted(target, parameters, chart, instance_id) for chart in parameters.charts]
 
 
@@ -90,6 +100,31 @@ def _wanted(target: VnfTarget, parameters: HelmParameters, chart: WantedChart, i
     content = msgspec.json.encode([_content(source), values, msgspec.to_builtins(vdus)], order="sorted")
     digest = sha256(content).hexdigest()[:LABEL_LENGTH]
     return WantedRelease(chart.key, release_name(chart.key, instance_id), source, values, vdus, digest)
+
+
+def _refuse_objects_beside_charts(target: VnfTarget) -> None:
+    """Manifests that a VNFD names beside charts are for readiness rules, unless the request chooses the charts."""
+    manifests, charts = target.flavour.manifests, target.flavour.charts
+    if not charts or any(target.parameters.get(name) is not None for name in (CHART, CHARTS)):
+        return
+    others = [path for path in manifests if path in target.files and not rules_in(path, target.files[path].content)[1]]
+    if others:
+        raise Unprocessable(
+            f"The VNFD names charts ({charts[0]}) and manifests ({others[0]}), and a VNF is made of one or the other; "
+            f"say which: additionalParams.{CHART}, or {FILES}."
+        )
+
+
+def _rules(target: VnfTarget | None) -> tuple[FileObjects, ...]:
+    """Files with readiness rules, of those that the VNFD names beside charts."""
+    if target is None:
+        return ()
+    files = {path: target.files[path] for path in target.flavour.manifests if path in target.files}
+    return tuple(
+        FileObjects(vnfd_id=target.vnfd_id, path=path, digest=file.digest)
+        for path, file in files.items()
+        if rules_in(path, file.content)[0]
+    )
 
 
 def _content(source: ChartSource) -> object:
@@ -156,6 +191,8 @@ def _upgrade(change: Change, after: VnfTarget, one: WantedRelease, there: FoundO
             if thing.fields and is_of_release(thing, one.key)
         },
         pods=_pods(change, found, one.vdus),
+        rules=_rules(after),
+        former_rules=_rules(change.before) if there else (),
     )
     effect = Effect(Verb.CHANGE if there else Verb.MAKE, KIND, one.name)
     return _step(f"{'upgrade' if there else 'install'} release {one.key}", UPGRADE, args, [effect], UPGRADE_TIMEOUT)
@@ -172,7 +209,11 @@ def _delete_pods(change: Change, found: Found) -> Iterable[Step]:
             f"Pod {bare[0].name} of VDU {bare[0].vdu} has no controller that would make it anew; heal the whole VNF, "
             "or make it a Deployment in the chart."
         )
-    args = DeletePods(pods=tuple(sorted(one.id for one in chosen)), vdus=tuple(map(Placed.found, roots)))
+    args = DeletePods(
+        pods=tuple(sorted(one.id for one in chosen)),
+        vdus=tuple(map(Placed.found, roots)),
+        rules=_rules(change.after),
+    )
     effects = [Effect(Verb.REMOVE, one.type or "Pod", one.name) for one in chosen]
     yield _step("delete pods", DELETE_PODS, args, effects, READY_TIMEOUT + 60, irreversible=True)
 
@@ -181,7 +222,8 @@ def _wait(change: Change, found: Found) -> Step:
     """Pods come and go by themselves: the record is brought up to date."""
     roots = tuple(Placed.found(one) for one in found.objects if one.vdu)
     vdus = {one.vdu for one in roots if one.vdu}
-    args = WaitReady(objects=roots, vdus=roots, pods={vdu: _pods(change, found, [vdu]) for vdu in sorted(vdus)})
+    pods = {vdu: _pods(change, found, [vdu]) for vdu in sorted(vdus)}
+    args = WaitReady(objects=roots, vdus=roots, rules=_rules(change.after), pods=pods)
     return _step("wait until ready", WAIT, args, (), READY_TIMEOUT + 60)
 
 
