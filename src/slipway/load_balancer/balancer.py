@@ -42,7 +42,7 @@ def balancer_role(
     has_template: bool,
     files: Collection[str],
 ) -> BalancerRole:
-    """BadRequest that names what does not fit. `others`: the VDUs of nodes and of the storage server, which are none."""
+    """BadRequest that names what does not fit. `others`: VDUs of nodes and of the storage server, which are none."""
     problems = Problems()
     machines = [name for name, vdu in flavour.vdus.items() if not vdu.container and name not in others]
     role = _role(parameters.ssh_cp_name, flavour, machines, has_template)

@@ -14,15 +14,12 @@ from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engines import Engines
 from slipway.vim.sandbox.inventory import everything
 from tests.lab.claiming_cnf import CLAIM, claiming_cnf
-from tests.lab.cluster_lab import PASSWORD
 from tests.lab.kubespray.kubespray_lab import KubesprayLab, a_kubespray_lab
 from tests.lab.stages import needs
-from tests.lab.stored_data import SLOT, VOLUMES, available, read, storage_server, volumes, write
-from tests.lab.test_storage import until
+from tests.lab.storage_lab import SERVER, until
+from tests.lab.stored_data import SLOT, VOLUMES, available, read, volumes, write
 
 pytestmark = pytest.mark.group(name="storage")
-
-SERVER = storage_server("10.12.0.0/24", username="slipway", password=PASSWORD)
 
 
 @pytest.fixture(scope="module")
