@@ -12,7 +12,7 @@ from slipway.model.requests import InstantiateRequest
 from slipway.settings import Settings
 from slipway.simulator.cluster.host import SimulatedHost, find_host
 from slipway.simulator.vim.driver import SimulatedDriver
-from tests.functional.cluster_rig import PASSWORD, ClusterRig, cluster_rig
+from tests.functional.cluster_rig import PASSWORD, ClusterRig, cluster_rig, storage_parameters
 from tests.functional.rig import SIMULATED_VIM
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -37,6 +37,11 @@ def parameters(**more: Any) -> dict[str, Any]:
 
 def instantiate(masters: int = 1, **more: Any) -> InstantiateRequest:
     return InstantiateRequest(flavour_id="simple" if masters == 1 else "ha", additional_params=parameters(**more))
+
+
+def instantiate_storage(**more: Any) -> InstantiateRequest:
+    """With a storage server, as the sample's flavour `storage` has it."""
+    return InstantiateRequest(flavour_id="storage", additional_params=parameters(**storage_parameters(**more)))
 
 
 def server_of(rig: ClusterRig, address: str = ADDRESS) -> SimulatedHost:

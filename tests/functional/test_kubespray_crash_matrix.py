@@ -17,7 +17,7 @@ from slipway.model.requests import AnyRequest, HealRequest, ScaleRequest
 from slipway.settings import Settings
 from slipway.simulator.vim.driver import SimulatedDriver
 from tests.functional.cluster_rig import FORCEFUL, ClusterRig, back, out
-from tests.functional.kubespray_rig import BALANCER, instantiate, kubespray_rig
+from tests.functional.kubespray_rig import BALANCER, instantiate, instantiate_storage, kubespray_rig
 from tests.functional.rig import SIMULATED_VIM, settings_in
 from tests.functional.test_cluster_crash_matrix import EDGES, LEASE, Prepared, healing, just, live
 
@@ -27,7 +27,10 @@ CRASH = pytest.mark.group(name="crash")
 
 @dataclass(frozen=True)
 class Flow:
-    """`masters` 0: nothing stands before. `broken`: the machine that has no power. `balanced`: by a load balancer."""
+    """`masters` 0: nothing stands before. `broken`: the machine that has no power. `balanced`: by a load balancer.
+
+    `storage`: with a storage server.
+    """
 
     kind: OperationType
     request: Callable[[ClusterRig, str], Awaitable[AnyRequest]]
@@ -35,6 +38,7 @@ class Flow:
     broken: str | None = None
     before: ScaleRequest | None = None
     balanced: bool = False
+    storage: bool = False
 
 
 FLOWS = {
@@ -48,6 +52,13 @@ FLOWS = {
     "scale out with a balancer": Flow(SCALE, just(out()), masters=1, balanced=True),
     "scale in with a balancer": Flow(SCALE, just(back()), masters=1, before=out(), balanced=True),
     "heal a dead balancer": Flow(HEAL, healing("externalLB-0"), masters=1, broken="externalLB-0", balanced=True),
+    "instantiate with storage": Flow(INSTANTIATE, just(instantiate_storage(external_lb_param=BALANCER))),
+    "scale out beside storage": Flow(SCALE, just(out()), masters=1, storage=True),
+    "heal the storage server": Flow(HEAL, healing("storageServer-0"), masters=1, storage=True),
+    "heal a worker and the storage server": Flow(
+        HEAL, healing("workerNode-0", "storageServer-0"), masters=1, before=out(), storage=True
+    ),
+    "heal all with storage": Flow(HEAL, just(HealRequest()), masters=1, storage=True),
     "heal all": Flow(HEAL, just(HealRequest()), masters=1),
     "terminate": Flow(OperationType.TERMINATE, just(FORCEFUL), masters=1),
 }
@@ -64,8 +75,9 @@ async def prepare(flow: Flow, settings: Settings) -> Prepared:
     async with kubespray_rig(settings) as rig:
         instance_id = await rig.rig.create()
         if flow.masters:
-            balancer = BALANCER if flow.balanced else None
-            await rig.completed(INSTANTIATE, instance_id, instantiate(flow.masters, external_lb_param=balancer))
+            balancer = {"external_lb_param": BALANCER} if flow.balanced else {}
+            wanted = instantiate_storage(**balancer) if flow.storage else instantiate(flow.masters, **balancer)
+            await rig.completed(INSTANTIATE, instance_id, wanted)
         if flow.before:
             await rig.completed(SCALE, instance_id, flow.before)
         if flow.broken:

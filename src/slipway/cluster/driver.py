@@ -76,16 +76,21 @@ class KubernetesDriver:
         return with_storage(dataclasses.replace(plan, end=end), change, edges)
 
     def package_files(self, situation: Situation) -> tuple[str, ...]:
-        if situation.operation not in SETS_UP_STORAGE:
-            return ()
-        parameters = read_request(situation).parameters
-        return tuple(volume.pv_manifest_file_path for volume in parameters.pv_registration_params)
+        return volume_manifests(situation)
 
     def modification(self, situation: PlanningSituation) -> Plan:
         """Registries that are others now, on every node there is."""
         if (registries := modified_registries(situation)) is None:
             return Plan()
         return plan_modified_registries(cluster_change(situation), *registries)
+
+
+def volume_manifests(situation: Situation) -> tuple[str, ...]:
+    """Files of the package that say which persistent volumes there will be."""
+    if situation.operation not in SETS_UP_STORAGE:
+        return ()
+    parameters = read_request(situation).parameters
+    return tuple(volume.pv_manifest_file_path for volume in parameters.pv_registration_params)
 
 
 def _unregister(situation: PlanningSituation, edges: Edges) -> HookPlan:
@@ -155,12 +160,8 @@ def check_version(cluster: ClusterRequest, _: Any) -> None:
 
 
 def _check_scale(cluster: ClusterRequest, request: ScaleRequest) -> None:
+    refuse_scaled_storage(cluster, request)
     flavour, role = cluster.situation.flavour, cluster.checked.masters
-    if cluster.checked.storage in flavour.aspects[request.aspect_id].deltas:
-        raise BadRequest(
-            f"aspectId: {request.aspect_id!a} scales the storage server, and one machine serves the cluster's volumes; "
-            "give it larger ones instead."
-        )
     if role.vdu not in flavour.aspects[request.aspect_id].deltas:
         return
     count = flavour.members(role.vdu, request.levels_after(cluster.scale_levels), cluster.level)
@@ -170,6 +171,14 @@ def _check_scale(cluster: ClusterRequest, request: ScaleRequest) -> None:
         raise BadRequest(
             "numberOfSteps: one master is reached at its own address and several at one that they share, so a cluster "
             "can't change between the two; instantiate another one."
+        )
+
+
+def refuse_scaled_storage(cluster: ClusterRequest, request: ScaleRequest) -> None:
+    if cluster.checked.storage in cluster.situation.flavour.aspects[request.aspect_id].deltas:
+        raise BadRequest(
+            f"aspectId: {request.aspect_id!a} scales the storage server, and one machine serves the cluster's volumes; "
+            "give it larger ones instead."
         )
 
 

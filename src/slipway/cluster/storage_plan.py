@@ -54,7 +54,7 @@ def with_storage(plan: HookPlan, change: ClusterChange, edges: Edges) -> HookPla
     if (target := change.situation.change.after) and planner.is_new:
         _check_template(server, target)
     if "start" in edges and planner.leaves_cluster:
-        plan = dataclasses.replace(plan, start=Plan((*plan.start.steps, *planner.take_volumes_away())))
+        plan = dataclasses.replace(plan, start=planner.take_volumes_away(plan.start))
     if "end" not in edges:
         return plan
     clients = dict(planner.clients(plan.end))
@@ -119,15 +119,17 @@ class _Planner:
         target = self.change.situation.change.after
         return persistent_volumes(self.change.parameters, target.files) if target else ()
 
-    def take_volumes_away(self) -> Iterator[Step]:
+    def take_volumes_away(self, start: Plan) -> Plan:
+        """Asked before all else: a node that has left the cluster meanwhile could not be rolled back."""
         server = self.before
         if server is None:
-            return
-        yield step(CHECK, CheckVolumes(cluster=self.cluster), node=server)
+            return start
+        check = step(CHECK, CheckVolumes(cluster=self.cluster), node=server)
         gone = DeleteVolumes(cluster=self.cluster, server=server, mounts=self.mounts, exports=self.exports,
                              volumes=self.volumes, setup=self.change.request.setup)  # fmt: skip
         effects = [Effect(Verb.REMOVE, "persistent volume", volume.name) for volume in self.volumes]
-        yield step(DELETE, gone, node=server, after=[CHECK], effects=effects)
+        delete = step(DELETE, gone, node=server, after=[CHECK], effects=effects)
+        return Plan((*Plan.chain(Plan.of(check), start).steps, delete))
 
     def clients(self, end: Plan) -> Iterator[tuple[str, Step]]:
         """By slot; on every node that comes, once it is Ready."""
@@ -135,7 +137,7 @@ class _Planner:
         for node in self.change.joining:
             args = NfsClient(node=node, cluster=self.cluster, setup=self.change.request.setup)
             after = [ready[node.slot]] if node.slot in ready else []
-            yield node.slot, step(f"NFS client {node.slot}", args, node=node, after=after)
+            yield node.slot, step(client_id(node), args, node=node, after=after)
 
     def set_up(self) -> Iterator[Step]:
         server = self.after
@@ -160,6 +162,10 @@ class _Planner:
         register = step(REGISTER, args, after=list(after), effects=effects)
         others = tuple(one for one in end.steps if one is not vim)
         return Plan((*others, register, *([replace(vim, after=(*vim.after, REGISTER))] if vim else [])))
+
+
+def client_id(node: Node) -> str:
+    return f"NFS client {node.slot}"
 
 
 def _server_among(

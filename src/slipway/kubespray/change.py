@@ -80,7 +80,7 @@ def balancer_role_of(request: ClusterRequest) -> BalancerRole | None:
         given,
         flavour,
         {vdu: flavour.members(vdu, request.scale_levels, request.level) for vdu in flavour.vdus},
-        nodes=(checked.masters.vdu, checked.workers.vdu),
+        others=tuple(vdu for vdu in (checked.masters.vdu, checked.workers.vdu, checked.storage) if vdu),
         has_template=request.has_template,
         files=request.situation.files,
     )

@@ -27,13 +27,13 @@ from slipway.cluster.parameters import (
 from slipway.cluster.roles import NodeRole
 from slipway.cluster.schema import Problems, Refusal
 from slipway.cluster.source_parameters import SourceParameters
+from slipway.cluster.storage_checks import check_storage
 from slipway.model.descriptor import Flavour, Level
 from slipway.model.errors import BadRequest, Unprocessable
 
 POD_NETWORKS = ("10.233.64.0/18", *POD_DEFAULTS)  # kubespray's own, unless it overlaps what is known
 SERVICE_NETWORKS = ("10.233.0.0/18", *SERVICE_DEFAULTS)
 BUILT_IN_PLUGINS = ("flannel", "none")  # of `cni`, as kubespray calls them too
-NOT_YET = ("storage_server", "pv_registration_params")
 _PATH = re.compile(r"(?:/[A-Za-z0-9_.@+-]+)+")
 
 
@@ -50,6 +50,9 @@ def check_kubespray_cluster(
     workers = read_role(parameters.worker_node, "worker_node", flavour, scale, level, problems)
     check_connection_points(parameters.master_node, "master_node", masters, flavour, facts, problems)
     check_connection_points(parameters.worker_node, "worker_node", workers, flavour, facts, problems)
+    storage = check_storage(parameters, flavour, flavour.counts(scale, level or Level(name="")),
+                            tuple(role.vdu for role in (masters, workers) if role),
+                            has_template=facts.has_template, problems=problems)  # fmt: skip
     problems.raise_if_any()
     assert masters is not None  # noqa: S101 - otherwise there was a problem
     assert workers is not None  # noqa: S101
@@ -71,6 +74,7 @@ def check_kubespray_cluster(
         workers=workers,
         networks=networks,
         floating_ip=floating_ip_of(parameters.master_node, masters, flavour, facts),
+        storage=storage,
     )
 
 
@@ -142,9 +146,6 @@ def refuse_what_kubespray_lacks(parameters: ClusterParameters) -> None:
 
 
 def _unused(parameters: ClusterParameters) -> Iterator[tuple[str, str]]:
-    for name in NOT_YET:
-        if getattr(parameters, name):
-            yield name, "it does nothing yet for clusters by kubespray; leave it out"
     by_kubespray = "kubespray decides this; leave it out"
     if parameters.script_path is not None:
         yield "script_path", "kubespray makes the nodes, and no script; leave it out"

@@ -8,7 +8,16 @@ from typing import Any
 
 from slipway.cluster.change import cluster_change
 from slipway.cluster.checks import check_files
-from slipway.cluster.driver import REGISTERS_VIM, check_connectivity, check_heal, check_quorum, check_version, is_whole
+from slipway.cluster.driver import (
+    REGISTERS_VIM,
+    check_connectivity,
+    check_heal,
+    check_quorum,
+    check_version,
+    is_whole,
+    refuse_scaled_storage,
+    volume_manifests,
+)
 from slipway.cluster.modified_registries import (
     BY_MODIFICATION,
     check_modified_registries,
@@ -26,6 +35,7 @@ from slipway.cluster.request import (
     stored_parameters,
 )
 from slipway.cluster.steps.dependencies import Dependencies
+from slipway.cluster.storage_plan import with_storage
 from slipway.cluster.upgrade import checked_upgrade
 from slipway.cluster.versions import Version
 from slipway.kubespray import plans
@@ -85,7 +95,12 @@ class KubesprayDriver:
             return HookPlan()
         change = kubespray_change(situation)
         check_quorum(change.nodes)
-        return plans.between_servers(change, with_registries(planner(change, edges), change.nodes))
+        planned = plans.between_servers(change, with_registries(planner(change, edges), change.nodes))
+        # The storage server is none of kubespray's affair: what it needs is done as on any other cluster.
+        return with_storage(planned, change.nodes, edges)
+
+    def package_files(self, situation: Situation) -> tuple[str, ...]:
+        return volume_manifests(situation)
 
     def modification(self, situation: PlanningSituation) -> Plan:
         """Registries that are others now, on every node there is. The Ansible server hears of them in its next run."""
@@ -154,7 +169,7 @@ def _is_forceful(situation: Situation) -> bool:
 
 
 def _heal(change: KubesprayChange, edges: Edges) -> HookPlan:
-    """Of nodes, of the balancer, of both. Others, like a storage server, are none of kubespray's affair."""
+    """Of nodes, of the balancer, of both; of the storage server alone there is nothing for kubespray to do."""
     if not change.nodes.joining and not change.balancer_is_new:
         return HookPlan()
     whole = bool(change.nodes.joining) and is_whole(change.nodes)
@@ -193,6 +208,7 @@ def _check_server(cluster: ClusterRequest, _: Any) -> None:
 
 
 def _check_scale(cluster: ClusterRequest, request: ScaleRequest) -> None:
+    refuse_scaled_storage(cluster, request)
     if cluster.checked.masters.vdu in cluster.situation.flavour.aspects[request.aspect_id].deltas:
         raise BadRequest(
             f"aspectId: {request.aspect_id!r} scales masters, and kubespray adds and removes them only by hand: every "

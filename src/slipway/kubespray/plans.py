@@ -6,6 +6,8 @@
     heal          both, a batch of nodes after another: masters one by one by cluster.yml, workers by scale.yml
     of balancer   set up again; where its address has changed, the API's certificates and the VIM follow
 
+What a storage server adds to them is in cluster/storage_plan.py.
+
 The inventory changes in one order, for all runs read it: so all batches of a heal are in one row.
 """
 
@@ -20,6 +22,7 @@ from slipway.cluster.planning import batches, drain_id, drain_step, quorum_id, q
 from slipway.cluster.plans import REGISTER, SMOKE, plan_unregister
 from slipway.cluster.spec import ClusterSpec, Node
 from slipway.cluster.steps.arguments import DeleteNode, LeaveEtcd, RecordVersion, Register, SmokeTest
+from slipway.cluster.storage_plan import client_id
 from slipway.cluster.upgrade import RECORD
 from slipway.cluster.versions import Version
 from slipway.kubespray.change import KubesprayChange, in_order
@@ -279,10 +282,12 @@ def _heal_balancer(change: KubesprayChange) -> Iterator[Step]:
         return
     nodes = in_order(change.nodes.staying, change.nodes.joining)
     cluster, names = change.nodes.cluster(masters(change.nodes.staying)), f"{CLUSTER} for the balancer's address"
-    ready = [ready_id(node) for node in change.nodes.joining]
-    again = set_up(change.balancer, nodes, after=ready, again=True)
+    new = change.nodes.joining
+    # No playbook runs while packages are installed on a node.
+    clients = [client_id(node) for node in new] if change.nodes.parameters.storage_server else []
+    again = set_up(change.balancer, nodes, after=[ready_id(node) for node in new], again=True)
     yield again
-    yield inventory_step(change, INVENTORY, cluster, nodes, after=[again.id], published=change.published)
+    yield inventory_step(change, INVENTORY, cluster, nodes, after=[again.id, *clients], published=change.published)
     yield playbook_step(
         change, CLUSTER, names, cluster, nodes, of=(), limit=[MASTERS], after=[INVENTORY], if_changed=INVENTORY
     )

@@ -38,13 +38,13 @@ def balancer_role(
     flavour: Flavour,
     counts: dict[str, int],
     *,
-    nodes: Collection[str],
+    others: Collection[str],
     has_template: bool,
     files: Collection[str],
 ) -> BalancerRole:
-    """BadRequest that names what does not fit. `nodes`: the VDUs of masters and workers, which are none."""
+    """BadRequest that names what does not fit. `others`: VDUs of nodes and of the storage server, which are none."""
     problems = Problems()
-    machines = [name for name, vdu in flavour.vdus.items() if not vdu.container and name not in nodes]
+    machines = [name for name, vdu in flavour.vdus.items() if not vdu.container and name not in others]
     role = _role(parameters.ssh_cp_name, flavour, machines, has_template)
     if isinstance(role, Refusal):
         problems.add(f"{PARAMETER}.ssh_cp_name", role)
@@ -99,7 +99,8 @@ def _role(name: str, flavour: Flavour, machines: list[str], has_template: bool) 
         if point.name == name:
             return BalancerRole(vdu=point.vdu, ssh=name)
     if name in flavour.connection_points:
-        what = f"the connection point {name!a} belongs to {flavour.connection_points[name].vdu!a}, which are nodes"
+        owner = flavour.connection_points[name].vdu
+        what = f"the connection point {name!a} belongs to {owner!a}, which is another part of the cluster"
         return Refusal(what, f"write one of: {_listed(points, machines)}")
     named = [vdu for vdu in machines if name in (vdu, f"{vdu}{GROUP}")] or _scaled(name, flavour, machines)
     if len(named) == 1:

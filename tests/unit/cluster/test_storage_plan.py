@@ -110,6 +110,10 @@ def test_a_rollback_can_serve_them_again_through_the_proxy() -> None:
     assert steps[storage_plan.DELETE].args["setup"]["proxy"] == proxy
 
 
+def test_nodes_that_are_healed_with_it_leave_when_nobody_uses_the_volumes() -> None:
+    assert storage_plan.CHECK in earlier(heal("workerNode-1", SERVER), "drain workerNode-1")
+
+
 def test_a_healed_node_serves_again_when_it_can_mount_them() -> None:
     hooks = DRIVER.plan("heal", BOTH, stored(
         OperationType.HEAL, HealRequest(vnfc_instance_id=("vnfc-workerNode-1",)), with_server(),

@@ -43,7 +43,7 @@ def role(
         parameters(name, **more),
         balanced(),
         {"externalLB": count},
-        nodes=("masterNode", "workerNode"),
+        others=("masterNode", "workerNode"),
         has_template=template,
         files=files or set(),
     )
@@ -75,7 +75,7 @@ def test_a_floating_ip_of_the_template_is_one_of_the_balancers() -> None:
             "nowhere",
             r"no connection point, VDU or aspect .* 'nowhere'; write one of: externalLB_CP2, externalLB_CP1, ext",
         ),
-        ("masterNode_CP1", r"'masterNode_CP1' belongs to 'masterNode', which are nodes"),
+        ("masterNode_CP1", r"'masterNode_CP1' belongs to 'masterNode', which is another part of the cluster"),
         ("masterNode", "no connection point, VDU or aspect"),
         ("worker_instance", "no connection point, VDU or aspect"),
         ("proxy", "no connection point, VDU or aspect"),
