@@ -13,18 +13,18 @@ from slipway.vim.sandbox.connection import LOCAL
 from slipway.vim.sandbox.engines import Engines
 from slipway.vim.sandbox.inventory import everything
 from tests.functional.next_package import OTHER_ID, next_package
-from tests.lab.cluster_lab import PASSWORD
+from tests.lab.cluster_lab import ONE_WORKER
 from tests.lab.kubespray.kubespray_lab import SAMPLE, KubesprayLab, a_kubespray_lab
-from tests.lab.registry_lab import installation, registry_package
+from tests.lab.registry_and_cluster import CONNECTION, REGISTRY, RegistryAndCluster
+from tests.lab.registry_lab import registry_package
 from tests.lab.stages import needs
-from tests.lab.test_registry import CONNECTION, ONE_WORKER, REGISTRY, Setting, modify, run_proof
 
 pytestmark = pytest.mark.group(name="kubespray")
 NAME = "registry.slipway.test"  # one that only the nodes' /etc/hosts knows
 
 
 @dataclass
-class KubespraySetting(Setting):
+class KubespraySetting(RegistryAndCluster):
     @property
     def named(self) -> str:
         return f"{NAME}:{self.server.rpartition(':')[2]}"
@@ -57,11 +57,7 @@ def setting(tmp_path_factory: pytest.TempPathFactory, kubernetes_engines: Engine
 
 
 def test_a_registry_with_https_and_a_login(setting: KubespraySetting) -> None:
-    lab = setting.lab
-    lab.create()
-    setting.registry = lab.vnf
-    asked = installation(ssh_username="slipway", ssh_password=PASSWORD)
-    lab.run("instantiate", {"flavourId": "simple", "additionalParams": asked})
+    setting.install()
     setting.push_and_pull()
 
 
@@ -70,7 +66,7 @@ def test_every_node_is_connected_and_pods_pull(setting: KubespraySetting) -> Non
     lab = setting.lab
     assert isinstance(lab, KubesprayLab)
     tree = next_package(SAMPLE, setting.directory, OTHER_ID, words=ONE_WORKER)
-    (tree / "Files" / "registries").mkdir(parents=True)
+    (tree / "Files" / "registries").mkdir(parents=True, exist_ok=True)
     (tree / "Files" / "registries" / "ca.crt").write_text(setting.outputs["ca"])
     lab.vnfd = lab.onboard(tree)
     lab.create()
@@ -79,7 +75,7 @@ def test_every_node_is_connected_and_pods_pull(setting: KubespraySetting) -> Non
     lab.run("instantiate", {"flavourId": "ha", "additionalParams": asked}, within=1200)
     assert [slot for slot in setting.nodes() if not setting.is_connected(slot)] == []
     assert (lab.inventory / "group_vars" / "all" / "slipway-secrets.yml").stat().st_mode & 0o077 == 0
-    run_proof(setting, "workerNode-0")
+    setting.run_pod("workerNode-0", "proof:1")
 
 
 needs_cluster = needs(test_every_node_is_connected_and_pods_pull)
@@ -90,7 +86,7 @@ def test_a_new_node_pulls_too(setting: KubespraySetting) -> None:
     lab = setting.at_cluster()
     lab.run("scale", lab.scale("SCALE_OUT"), within=900)
     assert setting.is_connected("workerNode-1")
-    run_proof(setting, "workerNode-1")
+    setting.run_pod("workerNode-1", "proof:1")
 
 
 @needs_cluster
@@ -98,12 +94,12 @@ def test_a_healed_master_leaves_all_nodes_their_login(setting: KubespraySetting)
     """It comes back by cluster.yml, which writes containerd's configuration anew on every node."""
     setting.at_cluster().heal("masterNode-1")
     assert [slot for slot in setting.nodes() if not setting.is_connected(slot)] == []
-    run_proof(setting, "workerNode-0")
+    setting.run_pod("workerNode-0", "proof:1")
 
 
 @needs_cluster
 def test_a_mistyped_login_reaches_no_node(setting: KubespraySetting) -> None:
-    failed = modify(setting, setting.connections(password="mistyped"), "FAILED_TEMP")
+    failed = setting.modify(setting.connections(password="mistyped"), "FAILED_TEMP")
     assert f"can't use the registry {setting.server} (login): it refused the user 'puller'" in failed["error"]["detail"]
     setting.lab.decide(failed["id"], "rollback", "ROLLED_BACK")
     assert [slot for slot in setting.nodes() if not setting.is_connected(slot)] == []
@@ -111,15 +107,15 @@ def test_a_mistyped_login_reaches_no_node(setting: KubespraySetting) -> None:
 
 @needs_cluster
 def test_a_modification_reaches_all_nodes(setting: KubespraySetting) -> None:
-    modify(setting, [])
+    setting.modify([])
     lab = setting.at_cluster()
     for slot in setting.nodes():
         assert setting.server not in lab.inside(slot, "cat", CONTAINERD)
         assert NAME not in lab.inside(slot, "cat", "/etc/hosts")
         assert lab.inside(slot, "ls", CERTIFICATES).split() == []
-    modify(setting, setting.connections())
+    setting.modify(setting.connections())
     assert [slot for slot in setting.nodes() if not setting.is_connected(slot)] == []
-    run_proof(setting, "workerNode-0")
+    setting.run_pod("workerNode-0", "proof:1")
 
 
 @needs_cluster
