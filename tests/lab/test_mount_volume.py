@@ -144,3 +144,24 @@ def test_a_last_line_of_fstab_without_its_end_stays_a_line(tmp_path: Path, devic
         grep -cx "UUID=$uuid $volume ext4 defaults,nofail 0 2" /etc/fstab
     """)  # fmt: skip
     assert (done.returncode, done.stdout.split()) == (0, ["1", "1"]), done.stderr
+
+
+def test_a_disk_without_a_size_is_not_taken_for_an_empty_one(tmp_path: Path, devices: tuple[str, str]) -> None:
+    """Such is one that is being attached or detached. What it holds shows later, and must be there then."""
+    done = run(tmp_path, devices, """
+        mount_volume "$id" "$volume" >/dev/null
+        echo data >"$volume/file"
+        umount "$volume"
+        : >/etc/fstab
+        cp "$1/../one" "$1/../kept"
+        : >"$1/../one"
+        losetup --set-capacity "$device"
+        mount_volume "$id" "$volume" && exit 1
+        echo "code $?"
+        cat "$1/../kept" >"$1/../one"
+        losetup --set-capacity "$device"
+        mount_volume "$id" "$volume" >/dev/null
+        cat "$volume/file"
+    """)  # fmt: skip
+    assert (done.returncode, done.stdout.split()) == (0, ["code", "66", "data"]), done.stderr
+    assert "has no size" in done.stderr

@@ -464,8 +464,18 @@ class Machines:
     # -- disks ------------------------------------------------------------
     @staticmethod
     def _loop(path):
-        """The loop device of a file, made if there is none: its numbers."""
-        found = run("losetup", "--noheadings", "--output", "NAME", "--associated", path).split()
+        """The loop device of a file, made if there is none: its numbers.
+
+        One that was detached while a machine had it mounted stays until that machine's last process is gone.
+        """
+        deadline = time.monotonic() + 30
+        while True:
+            found = run("losetup", "--noheadings", "--output", "NAME,AUTOCLEAR", "--associated", path).split()
+            if not found or found[1] == "0":
+                break
+            if time.monotonic() > deadline:
+                raise MachineError(f"{found[0]} is still in use by a machine that is gone")
+            time.sleep(0.1)
         name = found[0] if found else run("losetup", "--find", "--show", path).strip()
         device = os.stat(name).st_rdev
         return os.major(device), os.minor(device)

@@ -28,6 +28,12 @@ done
 [ "$(echo "$devices" | wc -l)" = 1 ] || fail 66 "several disks bear the id $id: $(echo $devices)"
 device=$devices
 [ -b "$device" ] || fail 66 "$device is no block device"
+# One that is being attached or detached has none: it looks empty, and what it holds shows later.
+for second in $(seq 10); do
+    [ "$(blockdev --getsize64 "$device")" = 0 ] || break
+    sleep 1
+done
+[ "$(blockdev --getsize64 "$device")" != 0 ] || fail 66 "$device ($id) has no size; is it attached?"
 
 # A disk that can't be read is not blank: cmp fails over it, as over any byte that is not zero.
 is_blank() {
