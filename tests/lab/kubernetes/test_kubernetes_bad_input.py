@@ -227,10 +227,25 @@ async def _until(holds: Callable[[], Awaitable[bool]]) -> None:
 async def trees(api: Api) -> AsyncIterator[str]:
     await api.apply(yaml.safe_load(CLUSTER_WIDE))
 
-    async def established() -> bool:
-        status = (await api.get(TREES)).get("status") or {}
-        return any(one["type"] == "Established" and one["status"] == "True" for one in status.get("conditions") or [])
+    async def served() -> bool:
+        """By the list that clients read; Established comes before it."""
+        api.discovery.forget()
+        return await _there(api.discovery.resource("badinput.slipway.example/v1", "Tree"))
 
-    await _until(established)
+    async def gone() -> bool:
+        return not await _there(api.get(TREES))
+
+    await _until(served)
     yield TREES
     await api.delete(TREES)
+    await _until(gone)
+
+
+async def _there(asked: Awaitable[object]) -> bool:
+    try:
+        await asked
+    except KubeError as error:
+        if error.status == 404:
+            return False
+        raise
+    return True
