@@ -101,10 +101,16 @@ def with_outcomes(
 
 
 def with_instance_patches(vnf: VnfInstance, results: Iterable[Outcome]) -> VnfInstance:
-    """The instance with the merge patches that management drivers returned."""
+    """The instance with the merge patches that management drivers returned.
+
+    What a termination says of the instantiated VNF is gone with it.
+    """
     for result in results:
-        if result.instance:
-            vnf = msgspec.convert(merge_patch(msgspec.to_builtins(vnf), result.instance), VnfInstance)
+        patch = dict(result.instance)
+        if vnf.instantiated_vnf_info is None:
+            patch.pop("instantiatedVnfInfo", None)
+        if patch:
+            vnf = msgspec.convert(merge_patch(msgspec.to_builtins(vnf), patch), VnfInstance)
     return vnf
 
 
