@@ -59,6 +59,7 @@ class PlanExecutor:
         self._unsaved: set[asyncio.Future[None]] = set()
         # As the latest step left them; those that the record knew are added when they are asked for.
         self._machines: dict[str, FoundMachine] = {}
+        self._recorded: set[str] = set()  # of those, whom the record was asked about
         self._ports: dict[str, FoundPort] = {}  # that no machine holds, by name
         for record in sorted(journal, key=lambda record: record.ended_at or 0.0):
             self._remember(record)
@@ -78,11 +79,14 @@ class PlanExecutor:
         return self._connection
 
     async def machine(self, machine_id: str) -> FoundMachine:
-        if machine_id not in self._machines:
+        found = self._machines.get(machine_id)
+        if found is None or (found.host_key is None and machine_id not in self._recorded):
             known = await self._handler.machine(self._operation, machine_id)
-            if known is None:
+            found = self._machines.get(machine_id, known)
+            if found is None:
                 raise StepError(f"No step made machine {machine_id}, and the record does not know it.")
-            self._machines.setdefault(machine_id, known)
+            self._recorded.add(machine_id)
+            self._machines[machine_id] = _with_key_of(known, found)
         return self._machines[machine_id]
 
     async def port(self, name: str) -> FoundPort:
@@ -217,7 +221,7 @@ class PlanExecutor:
 
     def _remember(self, record: StepRecord) -> None:
         for machine in record.outcome.machines if record.outcome else ():
-            self._machines[machine.id] = machine
+            self._machines[machine.id] = _with_key_of(self._machines.get(machine.id), machine)
         for port in record.outcome.ports if record.outcome else ():
             self._ports[port.name] = port
 
@@ -309,3 +313,7 @@ class _Context:
 
     def progress(self, text: str) -> None:
         self._executor._save(replace(self._executor._records[self._step_id], progress=text))
+
+
+def _with_key_of(known: FoundMachine | None, machine: FoundMachine) -> FoundMachine:
+    return machine.with_learnt_key(known.resource_id, known.host_key) if known else machine

@@ -42,6 +42,7 @@ from slipway.model.target import VnfcMember
 OBJECTS = "objects"  # in instantiatedVnfInfo.metadata: what was made on a VIM of objects
 PORTS = "ports"  # as well: those that no machine holds
 EXISTING = "existing"  # in a connection point's metadata: its port was there before the VNF
+HOST_KEY = "hostKey"  # in a VNFC's metadata
 MADE_AT = "madeAt"  # in a VNFC's metadata: the version of the record when it was made
 
 
@@ -76,7 +77,11 @@ def with_outcomes(
         objects.update((one.id, one) for one in result.objects)
         ports.update((one.id, one) for one in result.ports)
         for machine in result.machines:
-            made_at = vnfcs[machine.id].metadata.get(MADE_AT) if machine.id in vnfcs else version
+            before = vnfcs.get(machine.id)
+            made_at = before.metadata.get(MADE_AT) if before else version
+            if before:
+                learnt = before.compute_resource.resource_id, before.metadata.get(HOST_KEY)
+                machine = machine.with_learnt_key(*learnt)
             vnfcs[machine.id] = _vnfc(machine, inside, vim_key, members.get(machine.id), made_at, info)
             storages.update((volume.id, _storage(volume, vim_key)) for volume in machine.volumes)
     order = {name: at for at, name in enumerate(flavour.vdus)}
@@ -208,7 +213,7 @@ def _vnfc(
         "slot": member.slot if member else None,
         MADE_AT: made_at,
         "host": machine.host,
-        "hostKey": machine.host_key,
+        HOST_KEY: machine.host_key,
         "image": machine.image,
         "flavour": machine.flavour,
     }
@@ -307,7 +312,7 @@ def _found(vnfc: VnfcResourceInfo, info: InstantiatedVnfInfo) -> FoundMachine:
         image=vnfc.metadata.get("image"),
         flavour=vnfc.metadata.get("flavour"),
         host=vnfc.metadata.get("host"),
-        host_key=vnfc.metadata.get("hostKey"),
+        host_key=vnfc.metadata.get(HOST_KEY),
     )
 
 

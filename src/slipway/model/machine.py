@@ -133,7 +133,14 @@ class FoundMachine(MachineStruct, frozen=True, kw_only=True):
     image: str | None = None  # what it was made from, where the VIM can tell it
     flavour: str | None = None  # and of which size
     host: str | None = None  # the compute host it runs on, where the VIM can tell it
-    host_key: str | None = None  # SSH host key, where the VIM can tell it
+    host_key: str | None = None  # SSH host key, where the VIM can tell it, or as the first contact showed it
+
+    def with_learnt_key(self, resource_id: str, host_key: str | None) -> FoundMachine:
+        """With the key that the VIM's machine of this id has shown: a VIM that can't tell keys reports machines again,
+        and what was learnt of them is not forgotten."""
+        if self.host_key is not None or self.resource_id != resource_id:
+            return self
+        return msgspec.structs.replace(self, host_key=host_key)
 
 
 class FoundObject(MachineStruct, frozen=True, kw_only=True):
