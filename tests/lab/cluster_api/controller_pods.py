@@ -38,8 +38,8 @@ def adapt(tree: Path) -> dict[str, str]:
 
 
 def _without_docker(pod: dict[str, Any], container: dict[str, Any]) -> None:
-    """The in-memory backend needs neither Docker's socket nor privileges. Its API servers of workload clusters are at the
-    pod's address: on the node's network that is one which others than pods reach, too."""
+    """The in-memory backend needs neither Docker's socket nor privileges. Its API servers of workload clusters are at
+    the pod's address: on the node's network that is one which others than pods reach, too."""
     del container["securityContext"]["privileged"]
     container["volumeMounts"] = [one for one in container["volumeMounts"] if one["name"] != "dockersock"]
     pod["volumes"] = [one for one in pod["volumes"] if one["name"] != "dockersock"]
