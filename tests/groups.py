@@ -32,7 +32,7 @@ ON_MACHINES = {
     "kubernetes": "CNFs on a real Kubernetes API server: the contract of VIM drivers, failures, bad input",
     "helm": "CNFs of Helm charts by the real helm on a real API server: contract, lives, crashes, hostile charts",
     "registry": "a real registry as a VNF, on OpenStack too, and a real cluster that pulls from it by HTTPS",
-    "cluster-api": "workload clusters on real controllers of Cluster API, and the management cluster as a package",
+    "cluster-api": "workload clusters on real controllers of Cluster API, and the chain from a cluster VNF to them",
     "demo": "make demo prints what the README shows",
 }
 GROUPS = WITHOUT_MACHINES | ON_MACHINES

@@ -30,6 +30,7 @@ def adapt(tree: Path) -> dict[str, str]:
         (container,) = pod["containers"]
         images[program] = str(container["image"])
         container["imagePullPolicy"] = "IfNotPresent"  # they come by import, and nothing answers under their names
+        container["args"].remove("--leader-elect")  # one of each, which is not to end when a lease is renewed late
         if name == PROVIDER:
             _without_docker(pod, container)
         dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
