@@ -26,6 +26,7 @@ import os
 import shutil
 import signal
 import stat
+import struct
 import subprocess
 import sys
 import threading
@@ -36,6 +37,7 @@ LOG = logging.getLogger(__name__)
 # Marks the routes made here (an unused routing protocol number).
 ROUTE_PROTOCOL = "186"
 LOWEST_PRIORITY = "4294967295"
+FS_IOC_SHUTDOWN, WITHOUT_FLUSH = 0x8004587D, 2
 
 # Bridges and control groups are shared: this lock is for all processes.
 NETWORK_LOCK = "/run/lock/openstack-lab-network"
@@ -466,17 +468,11 @@ class Machines:
     def _loop(path):
         """The loop device of a file, made if there is none: its numbers.
 
-        One that was detached while a machine had it mounted stays until that machine's last process is gone.
+        One that was taken from a machine while mounted stays until that machine is gone, and is nobody else's.
         """
-        deadline = time.monotonic() + 30
-        while True:
-            found = run("losetup", "--noheadings", "--output", "NAME,AUTOCLEAR", "--associated", path).split()
-            if not found or found[1] == "0":
-                break
-            if time.monotonic() > deadline:
-                raise MachineError(f"{found[0]} is still in use by a machine that is gone")
-            time.sleep(0.1)
-        name = found[0] if found else run("losetup", "--find", "--show", path).strip()
+        found = run("losetup", "--noheadings", "--output", "NAME,AUTOCLEAR", "--associated", path).split()
+        kept = [name for name, leaving in zip(found[::2], found[1::2], strict=True) if leaving == "0"]
+        name = kept[0] if kept else run("losetup", "--find", "--show", path).strip()
         device = os.stat(name).st_rdev
         return os.major(device), os.minor(device)
 
@@ -525,11 +521,27 @@ class Machines:
                 for disk in [d for d in spec["disks"] if d["path"] == path]:
                     spec["disks"].remove(disk)
                     if pid:
+                        self._pull_out(pid, f"/proc/{pid}/root/dev/{disk['device']}")
                         with contextlib.suppress(OSError):
                             os.unlink(f"/proc/{pid}/root/dev/{disk['device']}")
                             os.unlink(f"/proc/{pid}/root/dev/disk/by-id/virtio-{self._serial(path)}")
                 self._save(uuid, spec)
             self._unloop(uuid, path)
+
+    @staticmethod
+    def _pull_out(pid, node):
+        """As a disk that leaves a running machine: file systems on it write nothing any more."""
+        with contextlib.suppress(OSError):
+            number = os.stat(node).st_rdev
+            with open(f"/proc/{pid}/mountinfo") as f:
+                mounted = [line.split() for line in f]
+            for words in mounted:
+                if words[2] == f"{os.major(number)}:{os.minor(number)}":
+                    place = os.open(f"/proc/{pid}/root{words[4]}", os.O_RDONLY)
+                    try:
+                        fcntl.ioctl(place, FS_IOC_SHUTDOWN, struct.pack("I", WITHOUT_FLUSH))
+                    finally:
+                        os.close(place)
 
     def resize_disk(self, path):
         for name in run("losetup", "--noheadings", "--output", "NAME", "--associated", path).split():
