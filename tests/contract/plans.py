@@ -63,6 +63,11 @@ class Context:
         self.told.append(text)
 
 
+def arguments_of(plan: Plan) -> dict[str, dict[str, Any]]:
+    """As a context has them for steps that say only what differs from another one's."""
+    return {step.id: msgspec.json.decode(msgspec.json.encode(step.args)) for step in plan.steps}
+
+
 def in_order(plan: Plan, chance: Random | None = None) -> list[Step]:
     """The steps, one at a time, each after those it names: last ones first, or as chance has it.
 
@@ -94,7 +99,7 @@ async def run_plan(
     chance: Random | None = None,
 ) -> list[Step]:
     """Run the plan, or its first `stop_after` steps, each step once or twice. Answers the steps that ran."""
-    ctx.planned = {step.id: msgspec.json.decode(msgspec.json.encode(step.args)) for step in plan.steps}
+    ctx.planned = arguments_of(plan)
     steps = in_order(plan, chance)[:stop_after]
     for step in steps:
         action, args = hand(driver, step)

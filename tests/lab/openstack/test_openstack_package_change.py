@@ -20,7 +20,7 @@ from slipway.model.plan import Step
 from slipway.model.target import Change, PackageFile
 from slipway.vim.openstack.driver import OpenStackDriver
 from tests.contract.life import FIRST, INSTANTIATE, NEXT, ONE, UPDATE, Life, out, two_vdus
-from tests.contract.plans import Context, hand, in_order, run_plan, undo_steps
+from tests.contract.plans import Context, arguments_of, hand, in_order, run_plan, undo_steps
 from tests.lab.openstack.hot_packages import grouped, indexed
 from tests.lab.openstack.interrupted import interrupted
 from tests.lab.openstack.kept_stack import KeptStack, SharingLife, a_kept_stack
@@ -163,11 +163,13 @@ async def test_a_rollback_brings_all_back_and_each_update_changes_the_servers_of
     await life.agreed()
 
     before = await servers(life, cloud)
-    steps = in_order(await life.plan(KIND, UPDATE))
+    plan = await life.plan(KIND, UPDATE)
+    steps = in_order(plan)
     assert [step.nodes for step in steps] == (
         [("work-0", "work-1")] if template == "group" else [("work-0",), ("work-1",)]
     )
     context, done = life.context(), set[str]()
+    context.planned = arguments_of(plan)
     for step in steps:
         await run(life, step, context)
         done.update(step.nodes)
