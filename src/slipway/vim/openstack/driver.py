@@ -66,7 +66,9 @@ class OpenStackDriver:
             return
         for vdu in change.after.flavour.vdus.values():
             if vdu.container:
-                raise Unprocessable(f"VDU {vdu.name}: it is a container, and OpenStack runs machines; use another VIM.")
+                raise Unprocessable(
+                    f"VDU {vdu.name}: it is a container, and OpenStack runs machines; choose another VIM."
+                )
         refuse_names(change.after)
         named = user_data_of(change, change.after)
         if not isinstance(change.after.parameters.get(NFV, {}), Mapping):
