@@ -20,8 +20,8 @@ FILL = "fallocate -l 64m /etc/haproxy/full 2>/dev/null || dd if=/dev/zero of=/et
 
 
 @pytest.fixture(scope="module")
-def life(engines: Engines, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubesprayLab]:
-    with a_kubespray_lab(tmp_path_factory.mktemp("kubespray"), engines) as lab:
+def life(kubernetes_engines: Engines, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubesprayLab]:
+    with a_kubespray_lab(tmp_path_factory.mktemp("kubespray"), kubernetes_engines) as lab:
         yield lab
 
 

@@ -22,8 +22,8 @@ OLD, NEW = VERSIONS
 
 
 @pytest.fixture(scope="module")
-def life(engines: Engines, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubesprayLab]:
-    with a_kubespray_lab(tmp_path_factory.mktemp("kubespray"), engines) as lab:
+def life(kubernetes_engines: Engines, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubesprayLab]:
+    with a_kubespray_lab(tmp_path_factory.mktemp("kubespray"), kubernetes_engines) as lab:
         yield lab
 
 

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.group(name="storage")
 
 
 @pytest.fixture(scope="module")
-def life(engines: Engines, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubesprayLab]:
-    with a_kubespray_lab(tmp_path_factory.mktemp("kubespray-storage"), engines) as lab:
+def life(kubernetes_engines: Engines, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubesprayLab]:
+    with a_kubespray_lab(tmp_path_factory.mktemp("kubespray-storage"), kubernetes_engines) as lab:
         yield lab
 
 
