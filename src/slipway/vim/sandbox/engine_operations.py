@@ -7,15 +7,14 @@ with the same step make its thing once.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import Found, FoundMachine, FoundNetwork, FoundVolume, Machine, Network
 from slipway.vim.machine_by_machine.arguments import Maker
 from slipway.vim.sandbox import disks, labels, machines, networks, records, seed
+from slipway.vim.sandbox.cgroups import remove_cgroups
 from slipway.vim.sandbox.connection import Access
 from slipway.vim.sandbox.engine import Engine, Thing
 from slipway.vim.sandbox.keys import login_key
@@ -27,7 +26,6 @@ from slipway.vim.sandbox.paths import SandboxPaths
 from slipway.vim.sandbox.ports import ensure_port, wires
 from slipway.vim.sandbox.records import PORT, VOLUME, Record
 
-CGROUPS = Path("/sys/fs/cgroup")
 RANGES = "addresses and ranges"
 FIREWALL = "the host's firewall"
 
@@ -101,7 +99,7 @@ class EngineOperations:
                 self.engine.stop(name, grace)
             with self.locks.hold(FIREWALL):
                 self.engine.remove_container(name)
-            _remove_cgroups(name)
+            remove_cgroups(name)
         return True
 
     def remove_held(
@@ -225,23 +223,3 @@ class EngineOperations:
 
 def _held_by(held: list[Record], machine_id: str) -> list[Record]:
     return [record for record in held if record.said_holder() == machine_id]
-
-
-def _remove_cgroups(name: str, root: Path = CGROUPS) -> None:
-    """Those that a machine made for itself in the v1 hierarchies of a hybrid host, as one with a kubelet does.
-
-    They are empty by now; a hierarchy that still has processes keeps its own.
-    """
-    if not (root / "unified").is_dir():
-        return
-    for hierarchy in root.iterdir():
-        for top in hierarchy.glob(f"**/{name}") if hierarchy.name != "unified" else ():
-            for path, _, _ in os.walk(top, topdown=False):
-                _remove_if_empty(Path(path))
-
-
-def _remove_if_empty(directory: Path) -> None:
-    try:
-        directory.rmdir()
-    except OSError:
-        return
