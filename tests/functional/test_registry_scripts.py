@@ -134,6 +134,45 @@ def test_a_port_that_another_program_has_is_told_with_its_name(tmp_path: Path) -
     assert "python" in done.stderr or "pytest" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("journal", "told"),
+    [
+        (
+            "Trying to pull\\n"
+            "Error: crun: setrlimit: Operation not permitted: OCI permission denied\\n"
+            "2026-11-18 container create 1234 (image=one, name=slipway-registry)\\n"
+            "2026-11-18 container died 1234 (image=one, name=slipway-registry)\\n"
+            "2026-11-18 container remove 1234 (image=one, name=slipway-registry)\\n"
+            "slipway-registry.service: Main process exited, code=exited, status=126/n/a\\n"
+            "slipway-registry.service: Failed with result exit-code.\\n"
+            "slipway-registry.service: Scheduled restart job, restart counter is at 3.\\n",
+            "Error: crun: setrlimit: Operation not permitted: OCI permission denied",
+        ),
+        ('level=info msg="hello"\\nlevel=fatal msg="no such file"\\nStopped.\\nStarted.\\n', "no such file"),
+        ("panic: open config.yml\\ngoroutine 1\\none\\ntwo\\nthree\\nfour\\n", "panic: open config.yml"),
+        ("hello\\ngood bye\\n", "good bye"),
+    ],
+    ids=["podman", "registry", "panic", "none"],
+)
+def test_a_registry_that_does_not_start_is_told_with_its_own_error(tmp_path: Path, journal: str, told: str) -> None:
+    """Not with what systemd and podman say after it, which is the same whatever went wrong."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port = free.getsockname()[1]
+    done = run(
+        tmp_path,
+        'rm "$made/bin/seq" "$made/bin/sleep"; stub seq "echo 1"; stub sleep :\n'
+        'printf "$3" >/run/journal; stub journalctl "cat /run/journal"\n'
+        'run serve http "$2" /var/lib/slipway-registry',
+        str(port),
+        journal,
+    )
+    assert done.returncode == 1
+    assert f"the registry does not answer at port {port}: " in done.stderr
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert "container died" not in done.stderr
+
+
 def test_docker_that_runs_is_taken_and_its_daemon_is_told_of_the_proxy(tmp_path: Path) -> None:
     (tmp_path / "environment").write_text(exports({"HTTP_PROXY": "http://me:hills$1@proxy:3128", "NO_PROXY": "a, b"}))
     done = run(

@@ -27,5 +27,9 @@ for second in $(seq 60); do
     case $code in 200 | 401) exit 0 ;; esac
     sleep 1
 done
-echo "the registry does not answer at port $port: $(journalctl --unit slipway-registry --lines 5 --no-pager --output cat | tr '\n' '|')" >&2
+# Its own error: whatever went wrong, systemd and the engine end with the same lines, restart after restart.
+said=$(journalctl --unit slipway-registry --lines 200 --no-pager --output cat)
+why=$(printf '%s\n' "$said" | grep -iE '(^|[^a-z])(error|fatal|panic)([^a-z]|$)' | tail -n 1)
+[ -n "$why" ] || why=$(printf '%s\n' "$said" | tail -n 5 | tr '\n' '|')
+printf 'the registry does not answer at port %s: %s\n' "$port" "$why" >&2
 exit 1
