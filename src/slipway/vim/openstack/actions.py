@@ -26,6 +26,7 @@ from slipway.vim.openstack.base_hot import rendered
 from slipway.vim.openstack.cloud import NOVA, Cloud, for_each
 from slipway.vim.openstack.failure import stack_failure
 from slipway.vim.openstack.heat import Stack, StackResource
+from slipway.vim.openstack.server_power import shut_down
 from slipway.vim.openstack.stack_change import (
     CHANGE_STACK,
     FOLLOWING_CHANGE,
@@ -51,7 +52,6 @@ from slipway.vim.openstack.stack_update import (
     begin_update,
     refused_before,
     replacement_servers,
-    shut_down,
 )
 from slipway.vim.openstack.user_data_stack import (
     READ_STACK,

@@ -133,6 +133,20 @@ class Servers(ApiResponse, frozen=True, kw_only=True):
         return _leads_on(self.links)
 
 
+class ServerGroup(ApiResponse, frozen=True, kw_only=True):
+    policies: tuple[Text, ...] = ()
+    members: tuple[Id, ...] = ()
+
+    @property
+    def strictly_apart(self) -> bool:
+        """No two of its servers are on one host, whatever else that means."""
+        return "anti-affinity" in self.policies
+
+
+class ShownServerGroup(ApiResponse, frozen=True, kw_only=True):
+    server_group: ServerGroup
+
+
 # Neutron
 
 

@@ -22,7 +22,7 @@ from slipway.package.yaml_reader import YamlMap, read_yaml
 NESTED = "nested"
 SERVER, VOLUME, ATTACHMENT = "OS::Nova::Server", "OS::Cinder::Volume", "OS::Cinder::VolumeAttachment"
 PORT, NETWORK, SUBNET = "OS::Neutron::Port", "OS::Neutron::Net", "OS::Neutron::Subnet"
-FLOATING_IP = "OS::Neutron::FloatingIP"
+SERVER_GROUP, FLOATING_IP = "OS::Nova::ServerGroup", "OS::Neutron::FloatingIP"
 GROUP, CHAIN, STACK = "OS::Heat::AutoScalingGroup", "OS::Heat::ResourceChain", "OS::Heat::Stack"
 MEMBER_OF = {GROUP: "resource", "OS::Heat::ResourceGroup": "resource_def"}  # where groups say what a member is
 INDEX = "%index%"  # of a ResourceGroup's member, unless index_var says something else

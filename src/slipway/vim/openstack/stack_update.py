@@ -1,13 +1,14 @@
 """The update of a stack that stands, and what happens to its servers before Heat is told of it.
 
 Heat is asked for a preview first: what it refuses at once must not cost a server. Then servers get time to stop, those
-to be made anew are marked, and one that booted from a volume is removed. Marks of an update that Heat did not take are
-removed again, so that the next operation makes nothing anew that nobody asked it to.
+to be made anew are marked, and those that stand in the way of the next one are removed. Of an update that Heat did not
+take, marks are removed again, so that the next operation makes nothing anew that nobody asked it to, and servers are
+started.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -15,16 +16,16 @@ import msgspec
 
 from slipway.model.errors import VimError, VimFault
 from slipway.vim.openstack import heat
-from slipway.vim.openstack.answers import ShownServer
+from slipway.vim.openstack.answers import ShownServer, ShownServerGroup
 from slipway.vim.openstack.cloud import NOVA, Cloud, for_each
 from slipway.vim.openstack.heat import Stack, StackResource
-from slipway.vim.openstack.hot_template import ATTACHMENT, PORT, SERVER, VOLUME, touch_groups
+from slipway.vim.openstack.hot_template import ATTACHMENT, PORT, SERVER, SERVER_GROUP, VOLUME, touch_groups
+from slipway.vim.openstack.server_power import remove, shut_down, start
 from slipway.vim.openstack.stack_change import ChangeStack, digest_of
 from slipway.vim.openstack.stack_state import StackState, look_at, servers_of, surplus
 from slipway.vim.openstack.user_data_stack import StackBody
-from slipway.waiting import Backoff
 
-SERVER_GONE_TIMEOUT = 120.0  # seconds for Nova to remove a server
+SHUT_DOWN_SECONDS = 90  # for a server whose volumes stay; Nova itself switches it off after 60, if not told otherwise
 REASON = "to be made anew, says Slipway"
 NO_PREVIEW = (
     VimFault.AUTH,
@@ -58,15 +59,21 @@ async def begin_update(
     touch_groups(body["template"], [one.name for one in state.resources if one.status == "UPDATE_FAILED"])
     if marks or args.stopped:
         await refused_before(heat.preview_update(cloud, stack, body, digest, secrets))
-    await shut_down(cloud, args.stopped, args.grace_seconds)
+    stopped, removed = set[str](), list[str]()
     try:
+        stopped |= await shut_down(cloud, args.stopped, args.grace_seconds)
+        stopped |= await shut_down(cloud, _with_kept_volumes(state, args, renewed), SHUT_DOWN_SECONDS)
         await for_each(marks, lambda one: heat.mark_unhealthy(cloud, one, args.reason or REASON))
-        await _free_volumes(cloud, state, renewed)
+        for server in await _removed_first(cloud, state, renewed):
+            removed.append(server)
+            await remove(cloud, server)
         await heat.update(cloud, stack, body, digest, secrets)
     except VimError as refusal:
-        if refusal.fault is not VimFault.TEMPORARY:  # else Heat may have begun, and the step is tried again
-            await for_each(marks, lambda one: _unmark(cloud, one))
-        raise
+        if refusal.fault is VimFault.TEMPORARY:  # Heat may have begun, and the step is tried again
+            raise
+        await for_each(marks, lambda one: _unmark(cloud, one))
+        await for_each(stopped - {*removed}, lambda id_: start(cloud, id_))
+        raise _also_removed(refusal, removed, args) from refusal
     return None
 
 
@@ -82,17 +89,14 @@ def replacement_servers(state: StackState, args: ChangeStack) -> set[str]:
     return marked | {now[one.id].id for one in args.members if one.name in places and one.id in now}
 
 
-async def shut_down(cloud: Cloud, servers: Iterable[str], grace_seconds: int) -> None:
-    """Those that run get so long to stop in order; what does not is taken away all the same."""
-    if not grace_seconds:
-        return
-    running = {id_ for id_ in servers if await _is_active(cloud, id_)}
-    await for_each(running, lambda id_: _stop(cloud, id_))
-    backoff = Backoff(0.5, 5.0, timeout=grace_seconds)
-    while running:
-        running = {id_ for id_ in running if await _is_active(cloud, id_)}
-        if running and not await backoff.pause():
-            return
+def _also_removed(refusal: VimError, removed: Collection[str], args: ChangeStack) -> VimError:
+    if not removed:
+        return refusal
+    vnfcs = {one.server: f" of VNFC {one.name}" for one in args.former}
+    servers = ", ".join(f"{id_}{vnfcs.get(id_, '')}" for id_ in removed)
+    return VimError(
+        f"{refusal} Already removed, to make room: server {servers}. A retry makes it again, or a heal.", refusal.fault
+    )
 
 
 async def refused_before(preview: Awaitable[None], unless: Collection[VimFault] = NO_PREVIEW) -> None:
@@ -129,29 +133,23 @@ def _marks(state: StackState, args: ChangeStack, renewed: Collection[str]) -> li
     return marks + [one for one in (*state.of_type(PORT), *state.of_type(VOLUME)) if one.id in args.held]
 
 
-async def _free_volumes(cloud: Cloud, state: StackState, renewed: Collection[str]) -> None:
-    """A server that booted with a volume is removed before it is made anew: else the volume is in use meanwhile.
+async def _removed_first(cloud: Cloud, state: StackState, renewed: Collection[str]) -> list[str]:
+    """Servers that must be gone before Heat makes those that take their places.
 
-    Volumes with an attachment of their own move along without that.
+    One that booted with a volume: that would be in use meanwhile. Volumes with an attachment of their own move along
+    without it. And one of a strict anti-affinity group, whose servers may be on all hosts that there are. Heat takes
+    the ports from a server before it makes the next one: the old one is of no use to anybody until then.
     """
+    if not renewed:
+        return []
     moving = {one.id for one in state.of_type(ATTACHMENT)}
     booted = {id_ for id_ in renewed if any(volume.id not in moving for volume in state.volumes_on(id_))}
-    for server in sorted(booted):
-        await cloud.remove(NOVA, f"/servers/{server}")
-        backoff = Backoff(0.5, 5.0, timeout=SERVER_GONE_TIMEOUT)
-        while await cloud.find(NOVA, f"/servers/{server}", ShownServer):
-            if not await backoff.pause():
-                raise VimError(
-                    f"Server {server} is still there {SERVER_GONE_TIMEOUT:g} s after its removal.",
-                    VimFault.TEMPORARY,
-                )
+    groups = [f"/os-server-groups/{one.id}" for one in state.of_type(SERVER_GROUP)]
+    shown = await for_each(groups, lambda path: cloud.find(NOVA, path, ShownServerGroup))
+    apart = {id_ for one in shown if one and one.server_group.strictly_apart for id_ in one.server_group.members}
+    return sorted(id_ for id_ in renewed if id_ in booted | apart and id_ in state.servers)
 
 
-async def _stop(cloud: Cloud, server: str) -> None:
-    with suppress(VimError):  # locked, or gone meanwhile
-        await cloud.call(NOVA, "POST", f"/servers/{server}/action", json={"os-stop": None})
-
-
-async def _is_active(cloud: Cloud, server: str) -> bool:
-    there = await cloud.find(NOVA, f"/servers/{server}", ShownServer)
-    return there is not None and there.server.status == "ACTIVE"
+def _with_kept_volumes(state: StackState, args: ChangeStack, renewed: Collection[str]) -> list[str]:
+    """Servers to be made anew whose volumes stay: their file systems must be written before."""
+    return sorted(id_ for id_ in renewed if any(one.id not in args.held for one in state.volumes_on(id_)))
