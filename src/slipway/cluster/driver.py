@@ -24,7 +24,7 @@ from slipway.cluster.registry_plans import plan_modified_registries, with_regist
 from slipway.cluster.request import ClusterRequest, cluster_vim_name, read_request
 from slipway.cluster.steps import actions
 from slipway.cluster.steps.dependencies import Dependencies
-from slipway.cluster.storage_plan import with_storage
+from slipway.cluster.storage_plan import check_template, with_storage
 from slipway.model.action import Action
 from slipway.model.connectivity import refuse_moves
 from slipway.model.errors import BadRequest, RequestError, Unprocessable
@@ -33,6 +33,7 @@ from slipway.model.operation import OperationType
 from slipway.model.plan import Plan
 from slipway.model.requests import ChangeExtConnRequest, ChangePackageRequest, HealRequest, ScaleRequest
 from slipway.model.situation import PlanningSituation, Situation
+from slipway.model.target import VnfTarget
 
 SINGLE = (
     "the only master holds all of the cluster's state, so it can't be healed as a node; "
@@ -78,6 +79,12 @@ class KubernetesDriver:
     def package_files(self, situation: Situation) -> tuple[str, ...]:
         return volume_manifests(situation)
 
+    def names_template(self, situation: Situation) -> bool:
+        return names_volumes_of_template(situation)
+
+    def check_template(self, situation: Situation, target: VnfTarget) -> None:
+        check_volumes_of_template(situation, target)
+
     def modification(self, situation: PlanningSituation) -> Plan:
         """Registries that are others now, on every node there is."""
         if (registries := modified_registries(situation)) is None:
@@ -91,6 +98,19 @@ def volume_manifests(situation: Situation) -> tuple[str, ...]:
         return ()
     parameters = read_request(situation).parameters
     return tuple(volume.pv_manifest_file_path for volume in parameters.pv_registration_params)
+
+
+def names_volumes_of_template(situation: Situation) -> bool:
+    """Whether a storage server is asked for, and the package has a template that makes its volumes."""
+    if situation.operation not in SETS_UP_STORAGE:
+        return False
+    request = read_request(situation)
+    return request.parameters.storage_server is not None and request.has_template
+
+
+def check_volumes_of_template(situation: Situation, target: VnfTarget) -> None:
+    if (server := read_request(situation).parameters.storage_server) is not None:
+        check_template(server, target)
 
 
 def _unregister(situation: PlanningSituation, edges: Edges) -> HookPlan:

@@ -52,7 +52,7 @@ def with_storage(plan: HookPlan, change: ClusterChange, edges: Edges) -> HookPla
         return plan
     planner = _Planner(change, server)
     if (target := change.situation.change.after) and planner.is_new:
-        _check_template(server, target)
+        check_template(server, target)
     if "start" in edges and planner.leaves_cluster:
         plan = dataclasses.replace(plan, start=planner.take_volumes_away(plan.start))
     if "end" not in edges:
@@ -193,7 +193,7 @@ def _with_clients(batch: Batch, clients: Mapping[str, Step]) -> Batch:
     )
 
 
-def _check_template(server: StorageServerParameters, target: VnfTarget) -> None:
+def check_template(server: StorageServerParameters, target: VnfTarget) -> None:
     """Where the package brings the VIM's template, and the VIM reads it, the volumes must be resources of it."""
     base = parse(target)
     if base is None:

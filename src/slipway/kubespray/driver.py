@@ -14,7 +14,9 @@ from slipway.cluster.driver import (
     check_heal,
     check_quorum,
     check_version,
+    check_volumes_of_template,
     is_whole,
+    names_volumes_of_template,
     refuse_scaled_storage,
     volume_manifests,
 )
@@ -61,6 +63,7 @@ from slipway.model.plan import Plan
 from slipway.model.requests import ChangeExtConnRequest, ScaleRequest, TerminateRequest, TerminationType
 from slipway.model.secrets import find_references, redact
 from slipway.model.situation import PlanningSituation, Situation
+from slipway.model.target import VnfTarget
 
 # Whose secrets are on the Ansible server, or get us in there.
 ON_THE_SERVER = ("ansible", "master_node", "worker_node", "proxy", REGISTRIES)
@@ -101,6 +104,12 @@ class KubesprayDriver:
 
     def package_files(self, situation: Situation) -> tuple[str, ...]:
         return volume_manifests(situation)
+
+    def names_template(self, situation: Situation) -> bool:
+        return names_volumes_of_template(situation)
+
+    def check_template(self, situation: Situation, target: VnfTarget) -> None:
+        check_volumes_of_template(situation, target)
 
     def modification(self, situation: PlanningSituation) -> Plan:
         """Registries that are others now, on every node there is. The Ansible server hears of them in its next run."""

@@ -113,6 +113,12 @@ class LcmOperationHandler:
             plan_on_vim, situation, found, driver, self._management, files, grant_follows=grant_follows
         )
 
+    async def check_template(self, situation: Situation, vim: VimConnectionInfo | None) -> None:
+        """RequestError when the template that the package has for the VIM has not what the request names of it."""
+        target = change_in(situation).with_files(await self._loaded(situation, vim)).after
+        if target is not None:
+            await asyncio.to_thread(self._management.check_template, situation, target)  # it may be large
+
     async def drift(self, instance_id: str) -> tuple[str, ...] | None:
         """What others have done to what the instance has on its VIM; None where its driver can't tell."""
         instance = await self._database.read(instances.get, instance_id)

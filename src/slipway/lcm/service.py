@@ -18,12 +18,12 @@ from slipway.lcm.situations import situation_of
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.access import DEFAULT_PROJECT
 from slipway.model.clock import utcnow
-from slipway.model.errors import BadRequest, Conflict, PreconditionFailed
+from slipway.model.errors import BadRequest, Conflict, PreconditionFailed, RequestError
 from slipway.model.instance import Instance, InstantiationState, VimConnectionInfo, VnfInstance
 from slipway.model.json_documents import bounded, merge_patch
 from slipway.model.operation import CancelMode, Operation, OperationType, State
 from slipway.model.plan import Plan
-from slipway.model.requests import AnyRequest, CreateRequest
+from slipway.model.requests import AnyRequest, CreateRequest, ModifyRequest
 from slipway.model.secrets import refuse_references
 from slipway.model.situation import Situation
 from slipway.model.subscription import LcmNotice
@@ -83,6 +83,8 @@ class Lcm:
     ) -> Operation:
         """Check what can be checked and store the operation; a worker does the rest."""
         _check_before_hiding(request)
+        if named := await self._database.read(self._naming_template, kind, instance_id, request):
+            await self._handler.check_template(*named)
         operation = await self._database.write(self._accept, kind, instance_id, request, if_version)
         return self._notify_entered(operation)
 
@@ -199,6 +201,26 @@ class Lcm:
         refuse_taken_names(connection, self._management, situation)
         notify_operation(connection, instance.project, instance.vnf, operation)
         return operation
+
+    def _naming_template(
+        self, connection: Connection, kind: OperationType, instance_id: str, request: AnyRequest
+    ) -> tuple[Situation, VimConnectionInfo | None] | None:
+        """Where a request names things of the package's template, which is read before anything is held for it.
+
+        What is wrong with it otherwise is said when it is accepted, in the order that it has there.
+        """
+        if isinstance(request, ModifyRequest) or not request.additional_params:
+            return None
+        try:
+            instance = instances.get(connection, instance_id)
+            situation = _new_situation(connection, kind, request, instance)
+            if not self._management.names_template(situation):
+                return None
+            vim = self._vim(connection, kind, instance, request)
+            check_operation(situation, vim, self._drivers, self._management, grant_follows=self.asks_nfvo)
+        except RequestError:
+            return None
+        return situation, vim
 
     def _with_secrets_hidden(
         self, connection: Connection, kind: OperationType, instance_id: str, request: AnyRequest

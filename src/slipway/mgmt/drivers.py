@@ -12,6 +12,7 @@ from slipway.model.errors import PackageError, Unprocessable
 from slipway.model.hooks import EDGES, Edge, Edges, HookPlan
 from slipway.model.plan import Plan
 from slipway.model.situation import PlanningSituation, Situation
+from slipway.model.target import VnfTarget
 from slipway.package.reader import Package
 
 MODIFY = "modify_information"
@@ -57,6 +58,19 @@ class ReadsPackageFiles(Protocol):
 
     def package_files(self, situation: Situation) -> tuple[str, ...]:
         """Paths, of the package that the operation leads to; `plan` finds them in the target's files."""
+        ...
+
+
+@runtime_checkable
+class ReadsTemplate(Protocol):
+    """A driver whose parameters name things of the template that the package has for the VIM."""
+
+    def names_template(self, situation: Situation) -> bool:
+        """Whether those of a request that is right in all else do so."""
+        ...
+
+    def check_template(self, situation: Situation, target: VnfTarget) -> None:
+        """RequestError when the target's files, as far as the VIM reads them, have not what is named."""
         ...
 
 
@@ -129,6 +143,15 @@ class ManagementDrivers:
         """Refuse early what no driver can do, rather than in the middle of an operation."""
         for driver in self._of(situation):
             driver.check(situation)
+
+    def names_template(self, situation: Situation) -> bool:
+        return any(isinstance(one, ReadsTemplate) and one.names_template(situation) for one in self._of(situation))
+
+    def check_template(self, situation: Situation, target: VnfTarget) -> None:
+        """Against what the package's files say, beside what `check` knows."""
+        for driver in self._of(situation):
+            if isinstance(driver, ReadsTemplate) and driver.names_template(situation):
+                driver.check_template(situation, target)
 
     def vim_names(self, situation: Situation) -> Iterator[tuple[str, str]]:
         """The names under which the operation will register VIMs, each with the parameter that gives it."""
