@@ -35,6 +35,12 @@ _NODE_PATH = re.compile(r"(?:/[A-Za-z0-9_.@+-]+)+")
 _SYSTEM = frozenset(
     ["bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "root", "run", "sbin", "sys", "tmp", "usr"]
 )
+_SYSTEM_VAR = frozenset(
+    ["var", *(f"var/{name}" for name in ("cache", "lib", "lock", "log", "mail", "run", "spool", "tmp"))]
+)
+_SYSTEM_STATE = frozenset(
+    f"var/lib/{name}" for name in ("apt", "cloud", "dpkg", "nfs", "private", "slipway", "systemd")
+)
 _HOST_KEY = re.compile(r"(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)) [A-Za-z0-9+/]{60,}={0,2}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -201,8 +207,11 @@ def data_directory(value: Any) -> str:
     if text(value).strip("/") == "":
         raise Refusal("it is all of the machine", "choose a directory for the data, like /volume")
     given = node_path(value)
-    if given.split("/")[1] in _SYSTEM or given == "/var":
+    places = given.strip("/").split("/")
+    if places[0] in _SYSTEM or "/".join(places) in _SYSTEM_VAR or "/".join(places[:3]) in _SYSTEM_STATE:
         raise Refusal("the system itself lives there", "choose a directory for the data, like /volume")
+    if places[0] == "home" and len(places) <= 2:
+        raise Refusal("users have the keys that let us in there", "choose a directory for the data, like /volume")
     return given
 
 
@@ -227,6 +236,8 @@ def hosts_line(value: Any) -> str:
     first, *names = text(value).split(" ")
     if not names or not all(_HOSTNAME.fullmatch(name) and len(name) <= 253 for name in names):
         raise Refusal("it is not a line of /etc/hosts", "write it like 192.168.0.20 registry.example.com")
+    if any(name.lower() == "localhost" for name in names):
+        raise Refusal("localhost is the node's own name for itself", "name the registry only")
     return " ".join([address(first), *names])
 
 

@@ -213,6 +213,7 @@ def test_a_thousand_problems_do_not_make_an_endless_answer() -> None:
         (("private_registry_connection_info", 0, "certificate_path"), "ca.crt", "connection_type to 1"),
         (("private_registry_connection_info", 1, "hosts_string"), "registry 10.0.0.1", "10.10.0.5"),
         (("private_registry_connection_info", 1, "hosts_string"), "10.0.0.1", "registry.example.com"),
+        (("private_registry_connection_info", 1, "hosts_string"), "10.0.0.1 a LocalHost", "the node's own name"),
         (("storage_server",), None, "describe storage_server"),
         (("storage_server", "nfs_server_setup_params"), [], "at least 1"),
         (("storage_server", "nfs_server_setup_params", 0, "export_dir"), "/a/../b", "without . or .."),
