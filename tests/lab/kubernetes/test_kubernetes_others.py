@@ -135,3 +135,16 @@ async def test_an_immutable_object_of_somebody_else_is_left_as_it_is(
     assert "was not made by Slipway" in error.detail
     found = await api.get(paths.namespaced("/api/v1", namespace, "configmaps", "settings"))
     assert found["data"] == {"key": "theirs"}
+
+
+async def test_an_object_that_is_only_called_immutable_is_not_removed_for_a_mistake_in_the_next_package(
+    api: Api, connection: VimConnection, namespace: str, node: FakeNode
+) -> None:
+    first = config(name="immutable-settings")
+    cnf = Cnf(connection, together(first, workload()), together(first.replace("key:", "'no key':"), workload()))
+    await cnf.instantiate()
+    path = paths.namespaced("/api/v1", namespace, "configmaps", "immutable-settings")
+    before = await uid(api, path)
+    with pytest.raises(VimError, match="no key"):
+        await cnf.life.run(OperationType.CHANGE_VNFPKG, UPDATE)
+    assert await uid(api, path) == before

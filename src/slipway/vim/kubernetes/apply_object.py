@@ -105,33 +105,40 @@ async def _with_replicas_path(session: Session, plan: ObjectPlan) -> ObjectPlan:
 
 
 async def _has_other_configuration(session: Session, ref: ObjectRef, plan: ObjectPlan) -> bool:
-    resource = await session.api.discovery.resource(ref.api_version, ref.kind)
-    try:
-        there = await session.api.get(resource.path(ref.namespace, ref.name))
-    except KubeError as error:
-        if error.status == 404:
-            return False
-        raise
+    there = await _find(session, ref)
+    if there is None:
+        return False
     notes = at(there, *pod_path(plan.kind)[:-1], "metadata", "annotations")
     return owner_of(there) == session.owner.instance_id and notes.get(CONFIGURATION) != plan.configuration
 
 
 async def _remove(session: Session, plan: ObjectPlan, ref: ObjectRef, why: str) -> None:
+    """Ours alone: somebody else may have put another one there since it was looked at."""
+    there = await _find(session, ref)
+    if there is None:
+        return
+    if owner_of(there) != session.owner.instance_id:
+        raise ForeignObject(ref, owner_of(there))
     session.ctx.progress(f"{plan} {why}, and is made anew")
-    await delete(session.api, Doomed(ref), propagation="Foreground")
-    await wait_gone(session.api, [Doomed(ref)], REPLACED_TIMEOUT, session.ctx.progress)
+    doomed = Doomed(ref, there["metadata"]["uid"])
+    await delete(session.api, doomed, propagation="Foreground")
+    await wait_gone(session.api, [doomed], REPLACED_TIMEOUT, session.ctx.progress)
+
+
+async def _find(session: Session, ref: ObjectRef) -> Object | None:
+    resource = await session.api.discovery.resource(ref.api_version, ref.kind)
+    try:
+        return await session.api.get(resource.path(ref.namespace, ref.name))
+    except KubeError as error:
+        if error.status == 404:
+            return None
+        raise
 
 
 async def _is_served_already(session: Session, ref: ObjectRef, content: Object) -> bool:
     """A definition of somebody else's that says the same: something to rely on, neither ours nor ours to remove."""
-    resource = await session.api.discovery.resource(ref.api_version, ref.kind)
-    try:
-        there = await session.api.get(resource.path(None, ref.name))
-    except KubeError as error:
-        if error.status == 404:
-            return False
-        raise
-    if owner_of(there) == session.owner.instance_id:
+    there = await _find(session, ref)
+    if there is None or owner_of(there) == session.owner.instance_id:
         return False
     if not _holds(there.get("spec"), content.get("spec")):
         raise ForeignObject(ref, owner_of(there))
@@ -163,11 +170,14 @@ def _may_pass(error: KubeError) -> bool:
 
 
 def _is_immutable(error: KubeError) -> bool:
-    """Not so what a policy or a webhook refuses: that holds for an object that is made anew as well."""
-    if DENIED.search(error.detail):
+    """Not so what a policy or a webhook refuses, or a mistake beside it: an object made anew would be refused as well.
+
+    Its name is no reason, whatever it is.
+    """
+    if error.status != 422 or DENIED.search(error.detail):
         return False
-    said = [error.detail, *(cause.message for cause in error.causes)]
-    return error.status == 422 and any(word in one for one in said for word in IMMUTABLE)
+    said = [cause.message for cause in error.causes] or [error.detail.partition(" is invalid: ")[2]]
+    return all(any(word in one for word in IMMUTABLE) for one in said)
 
 
 def _found(plan: ObjectPlan, ref: ObjectRef, id_: str) -> FoundObject:
