@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from slipway.cluster.spec import SshLogin, StepArguments
 from slipway.cluster.steps.dependencies import Dependencies
+from slipway.cluster.steps.liveness import DeadMachine, Waiting
 from slipway.cluster.steps.machine import address_of
 from slipway.kube.interface import KubeApi
 from slipway.load_balancer.balancer import Balancer
@@ -137,15 +138,28 @@ class CnfSteps:
                 raise
             return gone  # there is none, or nobody can log in to it any more
         await self._change(
-            args, found, ctx, lambda routes: routes.exposing(ctx.instance_id, (), ctx.operation_id), must=False
+            args,
+            found,
+            ctx,
+            lambda routes: routes.exposing(ctx.instance_id, (), ctx.operation_id),
+            left_for_later=(StepError,),
         )
         return gone
 
     async def undo(self, args: OfCnf, ctx: StepContext) -> Outcome:
-        """A step that found no balancer it could use has changed none: its rollback must not fail for that again."""
+        """A step that found no balancer it could use has changed none: its rollback must not fail for that again.
+
+        Nor for one that is dead: what is recorded reaches it when it is healed.
+        """
         with contextlib.suppress(NoBalancer, NotThisOne):
             found = await self._find(args, ctx)
-            await self._change(args, found, ctx, lambda routes: routes.taken_back(ctx.instance_id, ctx.operation_id))
+            await self._change(
+                args,
+                found,
+                ctx,
+                lambda routes: routes.taken_back(ctx.instance_id, ctx.operation_id),
+                left_for_later=(DeadMachine,),
+            )
         return Outcome()
 
     async def _change(
@@ -155,16 +169,16 @@ class CnfSteps:
         ctx: StepContext,
         changed: Callable[[Routes], Routes],
         *,
-        must: bool = True,
+        left_for_later: tuple[type[StepError], ...] = (),
     ) -> None:
+        """`left_for_later`: errors of the machine after which the change is recorded all the same."""
         async with self.records.changing(found.cluster_id, ctx.operation_id) as held:
             before, after = held.record.routes, changed(held.record.routes)
             try:
                 for change in _changes(before, after):
-                    await self._make_it_so(args, found, held, change, ctx)
-            except StepError as error:
-                if must:
-                    raise
+                    work = self._make_it_so(args, found, held, change, ctx)
+                    await self.deps.liveness.run_while_alive(work, Waiting(found.ctx, (found.balancer.node,)))
+            except left_for_later as error:
                 ctx.progress(f"left on the load balancer for now: {error.detail}")
             held.save(replace(held.record, routes=after))
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from slipway.cluster.spec import Node
 from slipway.cluster.steps.dependencies import Dependencies
-from slipway.cluster.steps.liveness import Waiting
+from slipway.cluster.steps.liveness import DeadMachine, Waiting
 from slipway.cluster.steps.machine import address_of
 from slipway.load_balancer.arguments import AddRoutes, Forget, OfBalancer, RemoveRoutes, SetUp
 from slipway.load_balancer.balancer import Balancer
@@ -54,29 +54,31 @@ class BalancerSteps:
         return Outcome()
 
     async def add_routes(self, args: AddRoutes, ctx: StepContext) -> Outcome:
-        servers = await servers_of(args.nodes, ctx)
-        await self._change(args, ctx, "add", servers, lambda routes: routes.with_servers(servers))
-        return Outcome()
+        return await self._add(args, args.nodes, ctx)
 
     async def remove_routes(self, args: RemoveRoutes, ctx: StepContext) -> Outcome:
-        await self._remove(args, args.nodes, ctx)
-        return Outcome()
+        return await self._remove(args, args.nodes, ctx)
 
     async def undo_add_routes(self, args: AddRoutes, ctx: StepContext) -> Outcome:
-        await self._remove(args, args.nodes, ctx)
-        return Outcome()
+        return await self._remove(args, args.nodes, ctx)
 
     async def undo_remove(self, args: RemoveRoutes, ctx: StepContext) -> Outcome:
-        return await self.add_routes(AddRoutes(balancer=args.balancer, nodes=args.nodes), ctx)
+        return await self._add(args, args.nodes, ctx)
 
     async def forget(self, args: Forget, ctx: StepContext) -> Outcome:
         await self.records.forget(args.cluster)
         return Outcome()
 
-    async def _remove(self, args: OfBalancer, nodes: Sequence[Node], ctx: StepContext) -> None:
+    async def _add(self, args: OfBalancer, nodes: Sequence[Node], ctx: StepContext) -> Outcome:
+        servers = await servers_of(nodes, ctx)
+        await self._change(args, ctx, "add", servers, lambda routes: routes.with_servers(servers))
+        return Outcome()
+
+    async def _remove(self, args: OfBalancer, nodes: Sequence[Node], ctx: StepContext) -> Outcome:
         """By name: a machine that is dead has no address any more that could be asked for."""
         names = {node.name for node in nodes}
         await self._change(args, ctx, "remove", (), lambda routes: routes.without_servers(names), names=names)
+        return Outcome()
 
     async def _change(
         self,
@@ -89,13 +91,19 @@ class BalancerSteps:
         names: set[str] | None = None,
         new: bool = False,
     ) -> None:
+        """A balancer that is dead holds up no change of the cluster: what is recorded reaches it when it is healed."""
         balancer = args.balancer
         async with self.records.changing(balancer.cluster, ctx.operation_id, new=new) as held:
             before = held.record.routes
             gone = tuple(one for one in before.servers if one.name in names) if names else ()
             change = RoutesChange(verb=verb, routes=changed(before), servers=servers or gone)
             work = make_it_so(self.deps, balancer, change, held, ctx)
-            await self.deps.liveness.run_while_alive(work, Waiting(ctx, (balancer.node,)))
+            try:
+                await self.deps.liveness.run_while_alive(work, Waiting(ctx, (balancer.node,)))
+            except DeadMachine as error:
+                if new:
+                    raise
+                ctx.progress(f"left for the load balancer's heal: {error.detail}")
             machine = await ctx.machine(balancer.node.machine)
             held.save(replace(held.record, balancer=balancer, machine=machine, routes=change.routes))
 

@@ -72,6 +72,10 @@ class Waiting:
     cluster: ClusterSpec | None = None  # None: there is no API yet
 
 
+class DeadMachine(StepError):
+    """A machine that a step needs has no power, or has not answered for a while."""
+
+
 @dataclass(frozen=True)
 class Dead:
     node: Node
@@ -191,7 +195,7 @@ class Liveness:
 
     async def _why_hopeless(self, wait: Waiting, *, masters: bool) -> StepError | None:
         if dead := await self._dead(wait.nodes, wait):
-            return StepError(_describe(dead), cure=_heal_cure(dead, wait.ctx.instance_id))
+            return DeadMachine(_describe(dead), cure=_heal_cure(dead, wait.ctx.instance_id))
         if not masters or wait.cluster is None:
             return None
         dead = await self._dead(wait.masters, wait)
