@@ -52,7 +52,7 @@ def _instance(vnf: VnfInstance, parameters: Mapping[str, Any]) -> dict[str, Any]
     document = without_vims(msgspec.to_builtins(vnf))
     if vnf.instantiated_vnf_info is None:
         return document
-    info, nfv = document["instantiatedVnfInfo"], parameters.get("nfv") or {}
+    info, nfv = document["instantiatedVnfInfo"], _mapping(parameters.get("nfv"))
     info["metadata"] = {**info.get("metadata", {}), "nfv": nfv}
     storages = {
         storage.id: storage.virtual_storage_desc_id
@@ -68,8 +68,8 @@ def _instance(vnf: VnfInstance, parameters: Mapping[str, Any]) -> dict[str, Any]
 
 def _metadata(vnfc: VnfcResourceInfo, names: list[str], nfv: Mapping[str, Any]) -> dict[str, Any]:
     """`names` are those of its VDU and storages. In `nfv` they have its number, or stand for all members."""
-    vdus = nfv.get("VDU") or {}
-    read = {name: vdus.get(f"{name}-{vnfc.slot}") or vdus.get(name) or {} for name in names}
+    vdus = _mapping(nfv.get("VDU"))
+    read = {name: _mapping(vdus.get(f"{name}-{vnfc.slot}") or vdus.get(name)) for name in names}
     own = read[vnfc.vdu_id]
     known = {
         "vdu_idx": vnfc.slot,
@@ -78,6 +78,11 @@ def _metadata(vnfc: VnfcResourceInfo, names: list[str], nfv: Mapping[str, Any]) 
         **{f"image-{name}": values.get("vcImageId") for name, values in read.items()},
     }
     return {key: value for key, value in known.items() if value is not None}
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """Empty where it is none: Heat shows stars for a hidden parameter, and user data may have set anything."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def _grant_request(asked: GrantRequest, request: dict[str, Any]) -> dict[str, Any]:

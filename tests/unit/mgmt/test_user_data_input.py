@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from msgspec.structs import replace
 
 from slipway.mgmt.user_data_input import user_data_input
@@ -64,6 +67,15 @@ def test_a_vnfc_has_its_number_its_size_and_its_images() -> None:
     metadata = info["vnfcResourceInfo"][0]["metadata"]
     assert metadata.items() >= {"vdu_idx": 3, "flavor": "m1.tiny", "image-worker_disk": "image-2"}.items()
     assert info["metadata"] == {"nfv": nfv}
+
+
+@pytest.mark.parametrize("nfv", ["******", ["worker"], {"VDU": "******"}, {"VDU": {"worker": "small"}}])
+def test_an_nfv_that_heat_hides_or_that_has_another_form_is_no_error(nfv: Any) -> None:
+    args = replace(ARGS, operation="heal", stack_parameters={"nfv": nfv})
+    given = user_data_input(args, {}, vnf(("worker", 3), ("master", 0)), asked(OperationType.HEAL), None, {})
+    vnfcs = given["vnfInstance"]["instantiatedVnfInfo"]["vnfcResourceInfo"]
+    assert [one["metadata"]["vdu_idx"] for one in vnfcs] == [3, 0]
+    assert given["stackParameters"] == {"nfv": nfv}
 
 
 def test_keys_to_vims_are_not_given() -> None:
