@@ -219,7 +219,7 @@ def _login(user: ServiceUser) -> dict[str, Any]:
 def _token_of(body: bytes) -> dict[str, Any]:
     try:
         return msgspec.json.decode(body, type=dict[str, dict[str, Any]]).get("token", {})
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return {}
 
 

@@ -178,8 +178,15 @@ async def test_a_wrong_password_of_our_own_is_told_in_the_log_and_not_tried_at_o
     assert await keystone.authenticate("good")
 
 
-async def test_what_answers_but_is_no_keystone_is_no_wrong_token(there: SmallKeystone) -> None:
-    async with serving(lambda asked: Answer(200, {}, b"<html>welcome</html>")) as other:
+@pytest.mark.parametrize(
+    "body", [b"<html>welcome</html>", b'{"token": {"user": ' + b"[" * 100_000], ids=["html", "deep"]
+)
+@pytest.mark.parametrize("status", [200, 201])
+async def test_what_answers_but_is_no_keystone_is_no_wrong_token(
+    status: int, body: bytes, there: SmallKeystone
+) -> None:
+    """With 201 it lets Slipway log in, and then does not say whose the token is."""
+    async with serving(lambda asked: Answer(status, {"X-Subject-Token": "own-1"}, body)) as other:
         keystone = asking(there, other.url())
         with pytest.raises(Unavailable):
             await keystone.authenticate("good")
