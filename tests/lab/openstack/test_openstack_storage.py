@@ -64,6 +64,13 @@ def test_a_heal_replaces_the_server_and_keeps_volume_data_and_address(cluster: O
 
 
 @needs_cluster
-def test_terminated_without_a_trace(cluster: OpenStackCluster) -> None:
-    cluster.run("terminate", {"terminationType": "FORCEFUL"})
-    assert not list(cluster.cloud.user.block_storage.volumes())
+def test_terminated_with_its_data_retained(cluster: OpenStackCluster) -> None:
+    volume, _ = cinder_volume(cluster)
+    retaining = {"terminationType": "FORCEFUL", "additionalParams": {"retain_data": True}}
+    cluster.run("terminate", retaining)
+    assert cluster.shown()["metadata"]["retainedVolumes"] == {volume: "storageServer_volume"}
+    api = cluster.cloud.user.block_storage
+    (left,) = api.volumes()
+    assert (left.id, left.status, left.attachments) == (volume, "available", [])
+    api.delete_volume(left)
+    api.wait_for_delete(left)

@@ -17,15 +17,25 @@ import msgspec
 
 from slipway.model.action import Action, StepContext, VimConnection
 from slipway.model.errors import VimError, VimFault
-from slipway.model.machine import Found, Outcome
+from slipway.model.machine import Found, FoundVolume, Outcome
 from slipway.model.secrets import find_references, reference, restore_references, secret_strings
 from slipway.model.user_data import stack_data, stack_left_by
 from slipway.outgoing.responses import server_message
+from slipway.vim.machine_by_machine.arguments import retained_outcome
 from slipway.vim.openstack import heat
 from slipway.vim.openstack.base_hot import rendered
 from slipway.vim.openstack.cloud import NOVA, Cloud, for_each
 from slipway.vim.openstack.failure import stack_failure
 from slipway.vim.openstack.heat import Stack, StackResource
+from slipway.vim.openstack.hot_template import VOLUME
+from slipway.vim.openstack.retained_volumes import (
+    begin_retaining,
+    could_not,
+    not_retained,
+    retaining_digest,
+    still_there,
+    update_templates,
+)
 from slipway.vim.openstack.server_power import shut_down
 from slipway.vim.openstack.stack_change import (
     CHANGE_STACK,
@@ -59,6 +69,7 @@ from slipway.vim.openstack.user_data_stack import (
     StackBody,
     as_it_was,
     for_new_stack,
+    read_body,
     stack_body,
     with_user_data,
 )
@@ -105,8 +116,7 @@ class StackActions:
         args, cloud, name = update.args, self._cloud(await ctx.connection()), heat.stack_name(ctx.instance_id)
         secrets = [*secrets, *cloud.secrets]
         if args.after is None:
-            await _remove(cloud, name, args, secrets)
-            return Outcome(removed=args.ids)
+            return await _remove(cloud, name, args, secrets)
         digest, stack = digest_of(args.after), await _settled(cloud, name)
         if stack is None and not update.may_create:
             raise _deleted_by_others(name)
@@ -167,10 +177,56 @@ async def _completed(cloud: Cloud, name: str, args: ChangeStack, secrets: Sequen
     return await look_at(cloud, stack, args.existing_ports)
 
 
-async def _remove(cloud: Cloud, name: str, args: ChangeStack, secrets: Sequence[str]) -> None:
-    """Heat deletes also what it is still making or changing: only a deletion under way is waited for."""
-    if stack := await _settled(cloud, name, lambda stack: stack.status == "DELETE_IN_PROGRESS"):
+async def _remove(cloud: Cloud, name: str, args: ChangeStack, secrets: Sequence[str]) -> Outcome:
+    """Heat deletes also what it is still making or changing: only a deletion under way is waited for.
+
+    Where volumes are to outlive the stack, or a termination that was given up has let them, Heat is told first what to
+    do about them; that takes a stack of which nothing is in progress.
+    """
+
+    def busy(stack: Stack) -> bool:
+        told = args.retains_data or stack.retaining
+        return stack.in_progress if told else stack.status == "DELETE_IN_PROGRESS"
+
+    stack = await _settled(cloud, name, busy)
+    left = args.retains_data or (stack is not None and stack.retaining)
+    if stack and args.retains_data:
+        await _retain_volumes(cloud, stack, args, secrets)
+    elif stack and stack.retaining:
+        with suppress(VimError):  # the volumes are left then, and that is said
+            await _retain_nothing(cloud, stack, secrets)
+    if stack:
         await _delete(cloud, stack, args, secrets)
+    kept = await still_there(cloud, args.volumes) if left else {}
+    said = retained_outcome(FoundVolume(id=id_, name=name, resource_id=id_) for id_, name in kept.items())
+    return Outcome(removed=args.ids, instance=said.instance)
+
+
+async def _retain_volumes(cloud: Cloud, stack: Stack, args: ChangeStack, secrets: Sequence[str]) -> None:
+    """VimError before anything is deleted, where Heat can't be brought to leave them."""
+    if stack.status == "DELETE_FAILED":  # by then the stack has no template any more
+        if stack.digest != retaining_digest(args.volumes):
+            raise could_not(stack, "Heat has begun to delete it, and failed.")
+        return
+    state = await look_at(cloud, stack)
+    if not await begin_retaining(cloud, state, args.volumes, secrets):
+        return
+    told = await _settled(cloud, stack.name)
+    if told is None:
+        return
+    state = await look_at(cloud, told)
+    if not told.complete:
+        raise could_not(stack, stack_failure(told, state.resources, _vnfcs(args), secrets))
+    volumes = [one for one in state.of_type(VOLUME) if one.id in args.volumes]
+    if deleted := await not_retained(cloud, volumes):
+        paths = ", ".join("/".join(one.path) for one in deleted)
+        raise could_not(stack, f"Heat was told to leave resource {paths}, and its template does not say so.")
+
+
+async def _retain_nothing(cloud: Cloud, stack: Stack, secrets: Sequence[str]) -> None:
+    if stack.status != "DELETE_FAILED" and (body := await read_body(cloud, stack)):
+        await update_templates(cloud, stack, body.template, body.files, "", secrets)
+        await _settled(cloud, stack.name)
 
 
 async def _delete(cloud: Cloud, stack: Stack, args: ChangeStack, secrets: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""What is used of the answers of Heat, Nova, Neutron and Glance; whatever else is in them is left out.
+"""What is used of the answers of Heat, Nova, Neutron, Cinder and Glance; whatever else is in them is left out.
 
 An answer that is not as these say is refused as a whole, before anything is done or recorded because of it. Texts that
 get into records are as long as those services themselves allow, and have no control characters.
@@ -109,6 +109,7 @@ class ShownStack(ApiResponse, frozen=True, kw_only=True):
 
 class AttachedVolume(ApiResponse, frozen=True, kw_only=True):
     id: Id
+    delete_on_termination: bool = False
 
 
 class Server(ApiResponse, frozen=True, kw_only=True):
@@ -185,6 +186,17 @@ class FloatingIps(ApiResponse, frozen=True, kw_only=True):
     @property
     def more(self) -> bool:
         return _leads_on(self.links)
+
+
+# Cinder
+
+
+class Volume(ApiResponse, frozen=True, kw_only=True):
+    id: Id
+
+
+class ShownVolume(ApiResponse, frozen=True, kw_only=True):
+    volume: Volume
 
 
 # Glance

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import requests
     from openstack.connection import Connection
 
-HEAT, NOVA, NEUTRON, GLANCE = "orchestration", "compute", "network", "image"
+HEAT, NOVA, NEUTRON, GLANCE, CINDER = "orchestration", "compute", "network", "image", "block_storage"
 JSON_PATCH = "application/openstack-images-v2.1-json-patch"  # what Glance takes by PATCH
 NOVA_VERSION = "2.26"  # of servers with tags, by which those of an instance are listed
 AT_ONCE = 16  # calls of one step; a project's calls wait in a queue that has an end

@@ -57,11 +57,6 @@ class OpenStackDriver:
         return Found() if state is None else found(state, inventory)
 
     def refuse(self, change: Change) -> None:
-        if change.retains_data:
-            raise Unprocessable(
-                "additionalParams.retain_data: volumes on OpenStack belong to the VNF's stack and go with it; take "
-                "snapshots or backups of them first, and leave it out."
-            )
         if change.after is None:
             return
         for vdu in change.after.flavour.vdus.values():

@@ -15,6 +15,7 @@ TIMEOUT_MINUTES = 60  # of Heat for one change
 NESTED_DEPTH = 5  # Heat's own limit unless its settings say otherwise
 MOST_RESOURCES = 5000  # of one stack, with all that is nested in it
 TAG = "slipway-"  # before the digest of the spec that the stack was last created or updated with
+RETAINING = "retained-"  # before that of volumes that are to outlive the stack, in the place of a spec's
 
 COMPLETE = {f"{action}_COMPLETE" for action in ("CREATE", "UPDATE", "CHECK", "RESUME", "ADOPT")}
 
@@ -36,6 +37,11 @@ class Stack:
     @property
     def path(self) -> str:
         return f"/stacks/{self.name}/{self.id}"
+
+    @property
+    def retaining(self) -> bool:
+        """Whether a termination that is to retain volumes has told Heat so."""
+        return (self.digest or "").startswith(RETAINING)
 
     @property
     def in_progress(self) -> bool:

@@ -66,6 +66,7 @@ class ChangeStack(Touched, frozen=True, omit_defaults=True, kw_only=True):
     `user_data`: the steps that read the stack and that ran the package's user data, if it has some.
     `reported`: names of the members that the outcome lists; none: all.
     `secrets`: references to those that no error may have, beside those in `after` and `before`.
+    `volumes`: Cinder's ids of those with data, and their names in the VNFD; `retains_data`: they outlive the stack.
     """
 
     after: StackSpec | None = None
@@ -79,6 +80,8 @@ class ChangeStack(Touched, frozen=True, omit_defaults=True, kw_only=True):
     user_data: tuple[str, str] | None = None
     reported: tuple[str, ...] = ()
     secrets: tuple[dict[str, str], ...] = ()
+    volumes: dict[str, str] = {}
+    retains_data: bool = False
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -120,7 +120,8 @@ def members_of(change: Change) -> tuple[VimResource, ...]:
 
 def _removal(change: Change, found: Found) -> Plan:
     """Images, whatever package is known: an operation that failed may have uploaded some of another."""
-    if found == Found():
+    volumes = [volume for machine in change.inventory.machines for volume in machine.volumes if volume.image is None]
+    if found == Found() and not change.retained:
         return release_step()
     names = tuple(sorted(machine.name for machine in found.machines))
     parameters = dict(change.before.parameters) if change.before else {}
@@ -129,6 +130,8 @@ def _removal(change: Change, found: Found) -> Plan:
         grace_seconds=change.grace_seconds,
         known=_known_ids(change, found),
         secrets=tuple(reference(one) for one in dict.fromkeys(find_references(parameters))),
+        volumes={volume.id: volume.name for volume in volumes},
+        retains_data=change.retains_data,
     )
     step = Step(
         id="remove stack",

@@ -22,9 +22,10 @@ from slipway.model.target import Change, VimResource, VnfTarget
 from slipway.model.user_data import ACTION, UserData, UserDataArgs, UserDataOperation, named_user_data
 from slipway.vim.openstack.answers import ShownStack
 from slipway.vim.openstack.cloud import HEAT, Cloud
-from slipway.vim.openstack.heat import find_stack
+from slipway.vim.openstack.heat import Stack, find_stack
 from slipway.vim.openstack.hot_template import NESTED, read_base_hot
 from slipway.vim.openstack.package_images import carried_images
+from slipway.vim.openstack.retained_volumes import as_before
 
 READ_STACK = "openstack.read_stack"  # the action
 READ_STEP, USER_DATA_STEP = "read stack", "run user data"  # the steps
@@ -81,17 +82,7 @@ async def stack_body(cloud: Cloud, name: str) -> StackBody | None:
     stack = await find_stack(cloud, name)
     if stack is None:
         return None
-    shown = await cloud.read(HEAT, stack.path, ShownStack, query={"resolve_outputs": "false"})
-    template = await cloud.read(HEAT, f"{stack.path}/template", dict[str, Any])
-    files = await cloud.read(HEAT, f"{stack.path}/files", dict[str, str])
-    own = {key: value for key, value in shown.stack.parameters.items() if not key.startswith("OS::")}
-    body = StackBody(template=template, files=files, parameters=_typed(own, template))
-    if not template.get("heat_template_version"):
-        raise VimError(
-            f"Heat has no template of stack {name} to show, only {', '.join(sorted(template)[:5]) or 'an empty one'}.",
-            VimFault.TEMPORARY,
-            cure="see that the address in Keystone's catalog is Heat's own.",
-        )
+    body = await read_body(cloud, stack)
     if (size := len(msgspec.json.encode(body))) > LARGEST:
         raise VimError(
             f"Template, files and parameters of stack {name} have {size} bytes; at most {LARGEST} are kept for user "
@@ -100,6 +91,23 @@ async def stack_body(cloud: Cloud, name: str) -> StackBody | None:
             cure="let the package's templates get by with smaller files; to terminate the VNF is possible as it is.",
         )
     return body
+
+
+async def read_body(cloud: Cloud, stack: Stack) -> StackBody:
+    """Volumes that a termination was to retain, and that was given up, have the policies of before in it."""
+    shown = await cloud.read(HEAT, stack.path, ShownStack, query={"resolve_outputs": "false"})
+    template = await cloud.read(HEAT, f"{stack.path}/template", dict[str, Any])
+    files = await cloud.read(HEAT, f"{stack.path}/files", dict[str, str])
+    own = {key: value for key, value in shown.stack.parameters.items() if not key.startswith("OS::")}
+    template, files = as_before(template, files)
+    if not template.get("heat_template_version"):
+        had = ", ".join(sorted(template)[:5]) or "an empty one"
+        raise VimError(
+            f"Heat has no template of stack {stack.name} to show, only {had}.",
+            VimFault.TEMPORARY,
+            cure="see that the address in Keystone's catalog is Heat's own.",
+        )
+    return StackBody(template=template, files=files, parameters=_typed(own, template))
 
 
 def with_user_data(
