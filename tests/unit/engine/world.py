@@ -23,7 +23,7 @@ from slipway.model.machine import FoundMachine, FoundPort, Outcome
 from slipway.model.operation import RUNNING, Operation, OperationType, State
 from slipway.model.package_content import PackageContent
 from slipway.model.plan import Plan, Step
-from slipway.store import operations, steps
+from slipway.store import operations, steps, workers
 from slipway.store.database import Database
 
 
@@ -178,6 +178,13 @@ class Yard:
                 operation = await self.database.read(operations.get, operation_id)
                 if operation.operation_state not in RUNNING:
                     return operation
+                await asyncio.sleep(0.005)
+
+    async def lease_renewed(self) -> None:
+        async with asyncio.timeout(20):
+            while True:
+                if self.worker.id in await self.database.read(workers.alive):
+                    return
                 await asyncio.sleep(0.005)
 
     async def journal(self, operation_id: str) -> dict[str, StepRecord]:
