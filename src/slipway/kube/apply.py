@@ -4,7 +4,8 @@
     applied.ref, applied.uid, applied.generation, applied.digest, applied.made
 
 A step may be repeated: what is there and ours becomes as the manifest says, under the same uid. Errors are KubeErrors:
-`ForeignObject` for one that is another's, 409 with manager and field where somebody else has set a field of ours.
+`ForeignObject` for one that is another's, `ObjectBeingDeleted` for one that will be gone whatever is applied to it, 409
+with manager and field where somebody else has set a field of ours.
 """
 
 from __future__ import annotations
@@ -47,6 +48,20 @@ class ForeignObject(KubeError):
             status=409,
             reason="AlreadyExists",
             cure=f"give the object another name or namespace, or remove the one that is there (label {INSTANCE}).",
+        )
+
+
+class ObjectBeingDeleted(KubeError):
+    """An object of that name is there and on its way out: what is applied to it would go with it."""
+
+    def __init__(self, ref: ObjectRef, there: Object) -> None:
+        self.ref, self.uid = ref, str(there["metadata"]["uid"])
+        super().__init__(
+            f"{ref} is being deleted since {short(str(there['metadata']['deletionTimestamp']))}.",
+            status=409,
+            reason="Conflict",
+            temporary=True,
+            cure="try again when it is gone; if it stays, see its finalizers.",
         )
 
 
@@ -95,6 +110,7 @@ async def _change(
 ) -> Object | None:
     """None when it is not there any more. Fields that we have set ourselves by other means, such as replicas by /scale,
     are taken back without being asked."""
+    refuse_if_being_deleted(ref_of(manifest), there)
     if owner_of(there) != owner.instance_id:
         raise ForeignObject(ref_of(manifest), owner_of(there))
     ours = marked(manifest, owner.instance_id, made_by(there) or owner.operation_id)
@@ -112,6 +128,11 @@ async def _change(
             if managers != {FIELD_MANAGER}:
                 raise _conflict(manifest, managers, [cause.field for cause in conflicts], error) from None
     return None
+
+
+def refuse_if_being_deleted(ref: ObjectRef, there: Object) -> None:
+    if "deletionTimestamp" in there["metadata"]:
+        raise ObjectBeingDeleted(ref, there)
 
 
 def _conflict(manifest: Object, managers: set[str], fields: list[str], error: KubeError) -> KubeError:

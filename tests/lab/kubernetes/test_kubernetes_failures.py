@@ -20,6 +20,7 @@ from slipway.model.errors import VimError
 from slipway.model.operation import OperationType
 from slipway.waiting import Backoff
 from tests.contract.life import FIRST, INSTANTIATE, NEXT, OTHER, TERMINATE, UPDATE, heal, out
+from tests.contract.plans import run_plan, undo_steps
 from tests.lab.kube.fake_kubelet import FakeNode
 from tests.lab.kubernetes.conftest import vim_of
 from tests.lab.kubernetes.small_cnf import Cnf
@@ -123,6 +124,29 @@ async def test_a_definition_that_says_something_else_is_not_touched(
 ) -> None:
     error = await Cnf(connection, together(PAGES.replace("Namespaced", "Cluster"), workload())).refused()
     assert "is there already and was not made by Slipway" in error.detail
+
+
+@pytest.mark.parametrize("manifest", [PAGES, config()])
+async def test_what_is_being_deleted_is_waited_for_and_made_anew(
+    api: Api, connection: VimConnection, namespace: str, node: FakeNode, manifest: str
+) -> None:
+    (theirs,) = [one for one in yaml.safe_load_all(manifest) if one]
+    held = {**theirs["metadata"], "finalizers": ["example.com/held"]}
+    if theirs["kind"] == "ConfigMap":
+        held["namespace"] = namespace
+    path = await api.discovery.path(theirs | {"metadata": held})
+    before = await api.apply(theirs | {"metadata": held})
+    await api.delete(path)
+    life = Cnf(connection, together(manifest, workload())).life
+    context, plan = life.context(), await life.plan(OperationType.INSTANTIATE, INSTANTIATE)
+    begun = asyncio.create_task(run_plan(life.driver, plan, context))
+    backoff = Backoff(0.05, 0.5, timeout=30)
+    while not any("being deleted is gone" in told for told in context.told):
+        assert await backoff.pause(), context.told
+    await api.patch(path, [{"op": "remove", "path": "/metadata/finalizers"}], "json")
+    await begun
+    assert (await api.get(path))["metadata"]["uid"] != before["metadata"]["uid"]
+    await undo_steps(life.driver, list(plan.steps), context)
 
 
 async def test_a_definition_with_objects_of_others_is_kept_and_they_are_named(

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from slipway.kube.apply import FIELD_CONFLICT, ForeignObject, apply
+from slipway.kube.apply import FIELD_CONFLICT, ForeignObject, ObjectBeingDeleted, apply, refuse_if_being_deleted
 from slipway.kube.deletion import Doomed, delete, wait_gone
 from slipway.kube.errors import DENIED, KubeError
 from slipway.kube.interface import Object, ObjectRef
@@ -41,13 +41,17 @@ async def apply_object(
 ) -> FoundObject:
     """Tried again while a webhook does not answer yet, or a namespace has no account for pods yet.
 
-    A kind that was only just defined may be unknown for a moment.
+    A kind that was only just defined may be unknown for a moment. What is being deleted is made anew when it is gone.
     """
     backoff, defined = Backoff(0.3, 5.0, timeout=limit), Backoff(0.3, 1.0, timeout=DEFINED_TIMEOUT)
     told = False
     while True:
         try:
             return await _apply_once(session, plan, content, override, present=present, force=force)
+        except ObjectBeingDeleted as error:
+            session.ctx.progress(f"{plan} is made when the one that is being deleted is gone")
+            await wait_gone(session.api, [Doomed(error.ref, error.uid)], REPLACED_TIMEOUT, session.ctx.progress)
+            present = False
         except KubeError as error:
             if not (_may_pass(error) or error.status == 404):
                 raise
@@ -140,6 +144,7 @@ async def _is_served_already(session: Session, ref: ObjectRef, content: Object) 
     there = await _find(session, ref)
     if there is None or owner_of(there) == session.owner.instance_id:
         return False
+    refuse_if_being_deleted(ref, there)
     if not _holds(there.get("spec"), content.get("spec")):
         raise ForeignObject(ref, owner_of(there))
     return True
