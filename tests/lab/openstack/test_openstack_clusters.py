@@ -14,9 +14,10 @@ import pytest
 from cryptography.x509 import IPAddress, SubjectAlternativeName, load_pem_x509_certificate
 
 from slipway.vim.sandbox.engines import Engines
-from tests.lab.openstack.openstack_cluster import REPOSITORY, OpenStackCluster, a_cluster
+from tests.lab.openstack.openstack_cluster import POINTS, REPOSITORY, OpenStackCluster, a_cluster
 from tests.lab.openstack.openstack_lab import OpenStackLab
 from tests.lab.stages import needs
+from tests.unit.cluster.documents import SEEDS
 
 pytestmark = pytest.mark.group(name="openstack")
 
@@ -94,8 +95,12 @@ def test_terminated(cluster: OpenStackCluster) -> None:
 
 
 def test_a_cluster_by_the_samples_own_script(cluster: OpenStackCluster) -> None:
+    """As the documents print the parameters, names in the sample aside: `aspect_id` is no aspect of its VNFD."""
+    master = SEEDS["volumes"]["master_node"]
+    worker = {**SEEDS["volumes"]["worker_node"], "ssh_cp_name": POINTS[1], "nic_cp_name": POINTS[1]}
+    printed = {"vim_name": SEEDS["volumes"]["vim_name"], "master_node": master, "worker_node": worker}
     cluster.create()
-    cluster.run("instantiate", cluster.request(script_path="Scripts/node.sh"), within=900)
+    cluster.run("instantiate", cluster.request(script_path="Scripts/node.sh", **printed), within=900)
     assert cluster.nodes() == cluster.all_ready()
 
 

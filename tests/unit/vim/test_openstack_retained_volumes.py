@@ -28,9 +28,10 @@ from tests.unit.vim.openstack_targets import INSTANCE, flavour, target
 T = TypeVar("T")
 NAME = "vnf-i"
 ROOT, MEMBER = (NAME, "1"), (f"{NAME}-member", "3")
-DATA, OWN = "volume-in-group", "volume-at-top"
+DATA, OWN, FURTHER = "volume-in-group", "volume-at-top", "volume-in-other"
 RETAINING = ChangeStack(known=("vnfc-0",), volumes={DATA: "data", OWN: "store"}, retains_data=True)
 PLAIN = msgspec.structs.replace(RETAINING, retains_data=False)
+THREE = msgspec.structs.replace(RETAINING, volumes={**RETAINING.volumes, FURTHER: "data"})
 
 
 def top_template() -> dict[str, Any]:
@@ -139,6 +140,29 @@ class Stacks:
         }  # fmt: skip
 
 
+class Mixed(Stacks):
+    """With one more nested stack of another file, or of the same one, whose volume has the same name."""
+
+    def __init__(self, file: str, template: dict[str, Any], status: str = "CREATE_COMPLETE") -> None:
+        super().__init__(status)
+        self.file, self.other = file, template
+
+    def _update(self, body: dict[str, Any]) -> None:
+        super()._update(body)
+        if text := body["files"].get(self.file):
+            self.other = json.loads(text)
+
+    def _said(self, path: str) -> dict[str, Any]:
+        if path == "/stacks/vnf-i-other/4/template":
+            return self.other
+        said = super()._said(path)
+        if path.endswith("/resources"):
+            inside = (f"{NAME}-other", "4")
+            further = resource("other", self.file, "4"), resource("other/data", VOLUME, FURTHER, inside)
+            said["resources"] = [*map(self._listed, further), *said["resources"]]
+        return said
+
+
 async def run(cloud: Stacks, args: ChangeStack = RETAINING) -> Outcome:
     action = StackActions(lambda connection: cast("Cloud", cloud)).all[0]
     return await action.run(args, Context(VimConnection("openstack", {}, {}, {}), "i"))
@@ -150,7 +174,8 @@ BOTH = {"metadata": {"retainedVolumes": {DATA: "data", OWN: "store"}}}
 
 def test_volumes_are_found_in_the_template_that_makes_them() -> None:
     volumes = [one for one in RESOURCES if one.type == VOLUME]
-    assert files_with(volumes, RESOURCES) == {"worker.yaml": {"data"}, TOP: {"store"}}
+    found = files_with(volumes, RESOURCES)
+    assert {file: [one.id for one in made] for file, made in found.items()} == {"worker.yaml": [DATA], TOP: [OWN]}
 
 
 def test_only_these_volumes_are_to_be_left_and_nothing_else_becomes_otherwise() -> None:
@@ -259,6 +284,53 @@ async def test_a_volume_that_nova_deletes_with_its_server_is_refused_by_name() -
     with pytest.raises(VimError, match=rf"Volume {DATA} can't be retained: Nova .*--preserve-on-termination server "):
         await run(cloud)
     assert cloud.did == []
+
+
+async def test_files_whose_volumes_have_the_same_name_keep_each_its_own_template() -> None:
+    master = {**worker_template(), "resources": {"master": {"type": SERVER}, "data": {"type": VOLUME}}}
+    cloud = Mixed("master.yaml", master)
+    cloud.volumes |= {FURTHER}
+    await run(cloud, THREE)
+    (body,) = cloud.told
+    files = {name: json.loads(text)["resources"] for name, text in body["files"].items()}
+    assert {name: sorted(one) for name, one in files.items()} == {
+        "master.yaml": ["data", "master"],
+        "worker.yaml": ["data", "work"],
+    }
+    assert all(one["data"]["deletion_policy"] == "Retain" for one in files.values())
+
+
+async def test_a_stack_that_an_update_left_with_two_templates_of_one_file_is_not_updated_with_either() -> None:
+    """A volume that is in one of them alone would go with the update."""
+    older = worker_template()
+    older["resources"]["log"] = {"type": VOLUME, "properties": {"size": 1}}
+    cloud = Mixed("worker.yaml", older, "UPDATE_FAILED")
+    with pytest.raises(VimError, match=r"not deleted: .*worker.yaml.*different templates.*Cure: mend that and retry"):
+        await run(cloud, THREE)
+    assert cloud.did == []
+
+
+async def test_heat_that_was_told_only_in_part_is_told_again() -> None:
+    told = worker_template()
+    told["resources"]["data"]["deletion_policy"] = "Retain"
+    cloud = Mixed("worker.yaml", told, "UPDATE_FAILED")
+    await run(cloud, THREE)
+    assert cloud.did == [PATCH, DELETE]
+
+
+async def test_a_volume_that_its_template_no_longer_has_is_named() -> None:
+    cloud = Stacks("UPDATE_FAILED")
+    del cloud.nested["resources"]["data"]
+    with pytest.raises(VimError, match=r"not deleted: .*worker.yaml has no resource data any more"):
+        await run(cloud)
+    assert cloud.did == []
+
+
+async def test_a_broken_stack_without_volumes_is_not_updated_before_it_is_deleted() -> None:
+    cloud = Stacks("CREATE_FAILED", becomes="UPDATE_FAILED")
+    outcome = await run(cloud, msgspec.structs.replace(RETAINING, volumes={}))
+    assert cloud.did == [DELETE]
+    assert outcome.instance == {}
 
 
 async def test_policies_that_a_package_has_itself_need_no_update() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from typing import Any, TypeVar, cast
 
@@ -13,7 +14,7 @@ from slipway.model.errors import StepError, VimError, VimFault
 from slipway.model.machine import Found, FoundObject, FoundPort, FoundVolume, Outcome
 from slipway.model.target import Change, Renewal, VnfcMember
 from slipway.vim.openstack import heat
-from slipway.vim.openstack.cloud import Cloud
+from slipway.vim.openstack.cloud import Cloud, for_each
 from slipway.vim.openstack.heat import Stack
 from slipway.vim.openstack.hot_template import GROUP, PORT, STACK
 from slipway.vim.openstack.stack_change import ChangeStack, digest_of
@@ -43,6 +44,24 @@ async def test_a_replacement_that_was_killed_after_its_mark_is_taken_back() -> N
     cloud.marked = True
     back = await run(cloud, REPLACE, undo=True)
     assert [(one.id, one.resource_id) for one in back.machines] == [("vnfc-0", "work-0 anew")]
+
+
+async def test_after_a_call_that_failed_no_other_of_its_kind_begins() -> None:
+    """Marks are taken back when one is refused: none may come after that."""
+    begun: list[int] = []
+
+    async def mark(number: int) -> None:
+        begun.append(number)
+        await asyncio.sleep(0)
+        if number == 3:
+            raise VimError("refused", VimFault.PERMANENT)
+
+    with pytest.raises(VimError, match="refused"):
+        await for_each(range(100), mark)
+    known = list(begun)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert begun == known
 
 
 @pytest.mark.parametrize("fault", [VimFault.PERMANENT, VimFault.QUOTA, VimFault.AUTH])

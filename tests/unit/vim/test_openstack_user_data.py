@@ -46,6 +46,19 @@ def test_later_it_says_only_what_is_otherwise() -> None:
     assert made.parameters == {"nfv": {"VDU": 2, "CP": 1}, "colour": "red"}
 
 
+def test_of_a_stack_that_somebody_deleted_it_speaks_over_what_the_operation_plans() -> None:
+    """Heals of user data say nothing, or what is healed: a stack of that alone could not be made."""
+    own = {"resources": {"more": {"type": "OS::Neutron::Net"}}}
+    made = with_user_data(
+        {"parameters": {"nfv": {"VDU": 2}}, "template": own}, body(VDU=1, CP=1), None, before=body(VDU=1, CP=1)
+    )
+    assert made.parameters == {"nfv": {"VDU": 2, "CP": 1}, "colour": "red"}
+    assert made.template["resources"].keys() == {"VDU1", "more"}
+    assert made.files == FILES
+    made = with_user_data({"parameters": {"nfv": {}}}, body(VDU=1), None, before=body(VDU=1))
+    assert made == body(VDU=1)
+
+
 def test_unless_it_wants_all_anew() -> None:
     made = with_user_data({"parameters": {"nfv": {"VDU": 2}}, "existing": False}, body(), body(VDU=1, CP=1), body())
     assert made.parameters == {"nfv": {"VDU": 2}}

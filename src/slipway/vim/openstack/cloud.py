@@ -182,14 +182,22 @@ class Cloud:
 
 
 async def for_each(items: Iterable[One], call: Callable[[One], Awaitable[T]]) -> list[T]:
-    """What the calls give, in the order of the items, a few at a time."""
+    """What the calls give, in the order of the items, a few at a time.
+
+    When one fails, those that have begun are waited for and no other begins: whatever is done about it comes last.
+    """
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def in_turn(one: One) -> T:
         async with turns:
             return await call(one)
 
-    return await asyncio.gather(*map(in_turn, items))
+    try:
+        async with asyncio.TaskGroup() as group:
+            calls = [group.create_task(in_turn(one)) for one in items]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+    return [one.result() for one in calls]
 
 
 async def listed(

@@ -35,13 +35,13 @@ def retaining_digest(volumes: Iterable[str]) -> str:
     return RETAINING + sha256(",".join(sorted(volumes)).encode()).hexdigest()[:32]
 
 
-def files_with(volumes: Iterable[StackResource], resources: Iterable[StackResource]) -> dict[str, set[str]]:
-    """The names of these volumes' resources, by the file whose template has them.
+def files_with(volumes: Iterable[StackResource], resources: Iterable[StackResource]) -> dict[str, list[StackResource]]:
+    """These volumes by the file whose template has them.
 
     VimError where a group has a volume as its member: such have no deletion policy of their own.
     """
     types = {one.path: one.type for one in resources}
-    names: dict[str, set[str]] = {}
+    found: dict[str, list[StackResource]] = {}
     for volume in volumes:
         inside = types.get(volume.path[:-1], TOP)
         if HEAT_TYPE.fullmatch(inside):
@@ -51,8 +51,8 @@ def files_with(volumes: Iterable[StackResource], resources: Iterable[StackResour
                 VimFault.PERMANENT,
                 cure=f"let the package make it in a nested template; now, {WITHOUT}",
             )
-        names.setdefault(inside, set()).add(volume.name)
-    return names
+        found.setdefault(inside, []).append(volume)
+    return found
 
 
 def retaining(templates: Templates, names: Mapping[str, Collection[str]]) -> Templates:
@@ -94,13 +94,18 @@ async def begin_retaining(cloud: Cloud, state: StackState, volumes: Collection[s
     """Whether Heat had to be told; else it knows already. VimError where that could not keep them."""
     stack, there = state.stack, [one for one in state.of_type(VOLUME) if one.id in volumes]
     _refuse_deleted_by_nova(state, volumes)
-    names = files_with(there, state.resources)
-    if stack.complete and not await not_retained(cloud, there):
+    inside = files_with(there, state.resources)
+    if not there or (stack.complete and not await not_retained(cloud, there)):
         return False
-    files = {file: next(one for one in there if one.name in named).stack for file, named in names.items() if file}
     own = await cloud.read(HEAT, f"{stack.path}/template", dict[str, Any])
-    read = await for_each(files.values(), lambda inside: _template(cloud, inside))
-    templates = {TOP: own, **dict(zip(files, read, strict=True))}
+    templates = {TOP: own}
+    for file, made in inside.items():
+        if file != TOP:
+            templates[file] = await _common_template(cloud, stack, file, made)
+        if missing := sorted({one.name for one in made} - resources_of(templates[file]).keys()):
+            what = file or "its own template"
+            raise could_not(stack, f"{what} has no resource {missing[0]} any more, and an update would delete that.")
+    names = {file: {one.name for one in made} for file, made in inside.items()}
     changed = retaining(templates, names)
     texts = {file: msgspec.json.encode(one).decode() for file, one in changed.items() if file != TOP}
     await update_templates(cloud, stack, changed[TOP], texts, retaining_digest(volumes), secrets)
@@ -142,6 +147,27 @@ def could_not(stack: Stack, why: VimError | str) -> VimError:
         fault,
         cure=f"mend that and retry; or fail the operation, {WITHOUT}",
     )
+
+
+async def _common_template(cloud: Cloud, stack: Stack, file: str, volumes: Iterable[StackResource]) -> dict[str, Any]:
+    """That of all nested stacks of a file with these volumes, but for what some may have been told already.
+
+    VimError where an update that failed left them with different ones: either would make others of them anew.
+    """
+    volumes = list(volumes)
+    names = {one.name for one in volumes}
+    nested = list(dict.fromkeys(one.stack for one in volumes))
+    first, *others = await for_each(nested, lambda one: _template(cloud, one))
+    if any(_told(one, names) != _told(first, names) for one in others):
+        raise could_not(stack, f"an update that failed has left nested stacks of {file} with different templates.")
+    return first
+
+
+def _told(template: dict[str, Any], volumes: set[str]) -> dict[str, Any]:
+    told = deepcopy(template)
+    for volume in volumes & resources_of(told).keys():
+        resources_of(told)[volume][POLICY] = RETAIN
+    return told
 
 
 async def _template(cloud: Cloud, stack: tuple[str, str]) -> dict[str, Any]:

@@ -41,6 +41,7 @@ async def remove(cloud: Cloud, server: str) -> None:
             raise VimError(
                 f"Server {server} is still there {GONE_TIMEOUT:g} s after its removal.",
                 VimFault.TEMPORARY,
+                cure=f"see why Nova does not remove it (openstack server show {server}), then retry.",
             )
 
 

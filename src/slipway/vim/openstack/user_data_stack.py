@@ -116,13 +116,19 @@ def with_user_data(
     """The stack with the answer of user data. `planned` and `before`: as it would be without, after and before.
 
     A stack that stands keeps what it has (`current`), unless `existing` is false. Over that goes what the answer has;
-    where it has nothing, what the operation changes.
+    where it has nothing, what the operation changes. Of one that somebody else deleted nothing is known but the plan.
     """
-    if current is None or before is None or answer.get("existing") is False:
+    if before is None or answer.get("existing") is False:
         made = StackBody(
             template=answer.get("template") or planned.template,
             files=planned.files | (answer.get("files") or {}),
             parameters=planned.parameters if not answer else answer.get("parameters") or {},
+        )
+    elif current is None:
+        made = StackBody(
+            template=merge_patch(planned.template, answer.get("template") or {}),
+            files=planned.files | (answer.get("files") or {}),
+            parameters=merge_patch(planned.parameters, answer.get("parameters") or {}),
         )
     else:
         shown, only_heat_has = _with_hidden(current.parameters, before.parameters)
