@@ -1,4 +1,4 @@
-"""What is special to each kind of operation: each one's file (instantiate.py, scale.py, ...) ends with its Rules."""
+"""What is special to each kind of operation: each file (instantiate.py, scale.py, ...) ends with its OperationRules."""
 
 from __future__ import annotations
 
