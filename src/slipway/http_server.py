@@ -25,7 +25,7 @@ HEAD_SECONDS = 20.0  # for them to arrive
 REST_SECONDS = 20.0  # for the rest of a body after the response
 
 
-class Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, ready: str, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(config)
         self._ready = ready

@@ -30,7 +30,7 @@ from slipway.vim_registry.registry import VimRequest
 
 if TYPE_CHECKING:
     from slipway.access.authenticator import Authenticator
-    from slipway.http_server import Server
+    from slipway.http_server import HttpServer
 
 HOUR = 3600.0
 AFTER_CANCEL = 0.5  # seconds: steps and requests are cancelled first, so that none takes a broken call for its result
@@ -186,11 +186,11 @@ def _application(slipway: Slipway, authenticator: Authenticator | None, url: str
     return make_app(services, whole=whole)
 
 
-def _server(slipway: Slipway, app: Any, ready: str, tls: ssl.SSLContext | None) -> Server:
+def _server(slipway: Slipway, app: Any, ready: str, tls: ssl.SSLContext | None) -> HttpServer:
     import uvicorn
 
     from slipway.api.telemetry_middleware import TelemetryMiddleware
-    from slipway.http_server import BoundedProtocol, Server
+    from slipway.http_server import BoundedProtocol, HttpServer
 
     config = uvicorn.Config(
         TelemetryMiddleware(app, slipway.telemetry.metrics),
@@ -202,7 +202,7 @@ def _server(slipway: Slipway, app: Any, ready: str, tls: ssl.SSLContext | None) 
         proxy_headers=False,  # X-Forwarded-For is not trusted
         timeout_graceful_shutdown=max(1, int(slipway.settings.shutdown_seconds)),
     )
-    return Server(config, ready=ready, tls=tls)
+    return HttpServer(config, ready=ready, tls=tls)
 
 
 @contextlib.asynccontextmanager

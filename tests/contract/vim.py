@@ -62,7 +62,7 @@ class VimContract:
         """Let the VIM refuse the next making of a machine in this way."""
         pytest.skip("this VIM can't be told to fail")
 
-    async def connector(
+    async def led_to(
         self,
         driver: MachineDriver,
         connection: VimConnection,
@@ -71,7 +71,7 @@ class VimContract:
         twice: bool = False,
         operation: str = "op-1",
     ) -> Found:
-        """Find, plan, run, find."""
+        """Find, plan, run, and what the VIM holds then."""
         found = await driver.find(connection, wanted.instance_id)
         ctx = Context(connection, wanted.instance_id, operation)
         await run_plan(driver, driver.steps_towards(wanted, found), ctx, twice=twice)
@@ -81,7 +81,7 @@ class VimContract:
         self, driver: MachineDriver, connection: VimConnection
     ) -> None:
         wanted = self.cluster.wanted(ONE)
-        found = await self.connector(driver, connection, wanted)
+        found = await self.led_to(driver, connection, wanted)
         assert differences(found, wanted) == []
         assert all(machine.resource_id for machine in found.machines)
 
@@ -96,7 +96,7 @@ class VimContract:
 
     async def test_no_steps_when_found_is_wanted(self, driver: MachineDriver, connection: VimConnection) -> None:
         wanted = self.cluster.wanted(ONE)
-        found = await self.connector(driver, connection, wanted)
+        found = await self.led_to(driver, connection, wanted)
         assert driver.steps_towards(wanted, found).steps == ()
         assert driver.steps_towards(nothing(ONE), Found()).steps == ()
 
@@ -115,8 +115,8 @@ class VimContract:
         self, driver: MachineDriver, connection: VimConnection
     ) -> None:
         wanted = self.cluster.wanted(ONE)
-        assert differences(await self.connector(driver, connection, wanted, twice=True), wanted) == []
-        gone = await self.connector(driver, connection, nothing(ONE), twice=True)
+        assert differences(await self.led_to(driver, connection, wanted, twice=True), wanted) == []
+        gone = await self.led_to(driver, connection, nothing(ONE), twice=True)
         assert gone == Found()
 
     async def test_two_workers_running_the_same_step_make_it_once(
@@ -137,7 +137,7 @@ class VimContract:
             half = await driver.find(connection, ONE)
             await run_plan(driver, driver.steps_towards(wanted, half), Context(connection, ONE))
             assert differences(await driver.find(connection, ONE), wanted) == [], f"stopped after {stop}"
-            assert await self.connector(driver, connection, nothing(ONE)) == Found()
+            assert await self.led_to(driver, connection, nothing(ONE)) == Found()
 
     async def test_removal_from_half_made_leaves_nothing(
         self, driver: MachineDriver, connection: VimConnection
@@ -145,7 +145,7 @@ class VimContract:
         plan = driver.steps_towards(self.cluster.wanted(ONE), Found())
         for stop in range(len(plan.steps) + 1):
             await run_plan(driver, plan, Context(connection, ONE), stop_after=stop)
-            assert await self.connector(driver, connection, nothing(ONE)) == Found(), f"stopped after {stop}"
+            assert await self.led_to(driver, connection, nothing(ONE)) == Found(), f"stopped after {stop}"
 
     async def test_undoing_every_step_leaves_nothing(self, driver: MachineDriver, connection: VimConnection) -> None:
         plan = driver.steps_towards(self.cluster.wanted(ONE), Found())
@@ -158,7 +158,7 @@ class VimContract:
     async def test_undo_of_a_scale_out_keeps_what_was_there(
         self, driver: MachineDriver, connection: VimConnection
     ) -> None:
-        before = await self.connector(driver, connection, self.cluster.wanted(ONE, workers=1))
+        before = await self.led_to(driver, connection, self.cluster.wanted(ONE, workers=1))
         ctx = Context(connection, ONE, "op-2")
         plan = driver.steps_towards(self.cluster.wanted(ONE, workers=3), before)
         await undo_steps(driver, await run_plan(driver, plan, ctx), ctx)
@@ -168,17 +168,17 @@ class VimContract:
         self, driver: MachineDriver, connection: VimConnection
     ) -> None:
         wanted = self.cluster.wanted(ONE)
-        before = await self.connector(driver, connection, wanted)
+        before = await self.led_to(driver, connection, wanted)
         ctx = Context(connection, ONE, "op-2")
         plan = driver.steps_towards(healed(wanted, "workerNode-1"), before)
         await undo_steps(driver, await run_plan(driver, plan, ctx), ctx)
         after = await driver.find(connection, ONE)
         assert (after.ports, after.volumes) == (before.ports, before.volumes)
-        assert differences(await self.connector(driver, connection, wanted), wanted) == []
+        assert differences(await self.led_to(driver, connection, wanted), wanted) == []
 
     async def test_undo_of_a_repair_keeps_the_machine(self, driver: MachineDriver, connection: VimConnection) -> None:
         wanted = self.cluster.wanted(ONE)
-        before = await self.connector(driver, connection, wanted)
+        before = await self.led_to(driver, connection, wanted)
         await self.break_machine(driver, connection, before.machines[0].id)
         ctx = Context(connection, ONE, "op-2")
         plan = driver.steps_towards(wanted, await driver.find(connection, ONE))
@@ -189,9 +189,9 @@ class VimContract:
         self, driver: MachineDriver, connection: VimConnection
     ) -> None:
         wanted = self.cluster.wanted(ONE)
-        before = by_slot(await self.connector(driver, connection, wanted))
+        before = by_slot(await self.led_to(driver, connection, wanted))
         new = healed(wanted, "workerNode-1")
-        found = await self.connector(driver, connection, new, operation="op-2")
+        found = await self.led_to(driver, connection, new, operation="op-2")
         after = by_slot(found)
         assert differences(found, new) == []
         assert after["workerNode-1"].id != before["workerNode-1"].id
@@ -204,9 +204,9 @@ class VimContract:
         self, driver: MachineDriver, connection: VimConnection
     ) -> None:
         wanted = self.cluster.wanted(ONE)
-        before = by_slot(await self.connector(driver, connection, wanted))
+        before = by_slot(await self.led_to(driver, connection, wanted))
         await self.break_machine(driver, connection, before["workerNode-1"].id)
-        found = await self.connector(driver, connection, wanted, operation="op-2")
+        found = await self.led_to(driver, connection, wanted, operation="op-2")
         assert differences(found, wanted) == []
         assert by_slot(found)["workerNode-1"].ports == before["workerNode-1"].ports
 
@@ -215,10 +215,10 @@ class VimContract:
         self, driver: MachineDriver, connection: VimConnection, undoable: bool
     ) -> None:
         wanted = self.cluster.wanted(ONE)
-        first = await self.connector(driver, connection, wanted)
+        first = await self.led_to(driver, connection, wanted)
         before = by_slot(first)
         new = replugged(wanted, "workerNode-1", OTHER_FIXED, first if undoable else None)
-        found = await self.connector(driver, connection, new, twice=True, operation="op-2")
+        found = await self.led_to(driver, connection, new, twice=True, operation="op-2")
         after = by_slot(found)
         assert differences(found, new) == []
         assert after["workerNode-1"].resource_id == before["workerNode-1"].resource_id
@@ -232,7 +232,7 @@ class VimContract:
         self, driver: MachineDriver, connection: VimConnection
     ) -> None:
         wanted = self.cluster.wanted(ONE)
-        before = await self.connector(driver, connection, wanted)
+        before = await self.led_to(driver, connection, wanted)
         plan = driver.steps_towards(replugged(wanted, "workerNode-1", OTHER_FIXED, before), before)
         for stop in range(len(plan.steps) + 1):
             ctx = Context(connection, ONE, f"op-{stop + 2}")
@@ -244,19 +244,19 @@ class VimContract:
     async def test_ports_say_what_they_are_on(self, driver: MachineDriver, connection: VimConnection) -> None:
         """Where a driver can't tell, nothing is said; what is said is true."""
         wanted = self.cluster.wanted(ONE)
-        found = await self.connector(driver, connection, wanted)
+        found = await self.led_to(driver, connection, wanted)
         asked = {p.id: p.network or p.external_network for machine in wanted.machines for p in machine.ports}
         assert [p.id for p in found.ports if p.network not in (None, asked[p.id])] == []
 
     async def test_scale_out_only_adds(self, driver: MachineDriver, connection: VimConnection) -> None:
-        before = await self.connector(driver, connection, self.cluster.wanted(ONE, workers=1))
+        before = await self.led_to(driver, connection, self.cluster.wanted(ONE, workers=1))
         wanted = self.cluster.wanted(ONE, workers=3)
-        found = await self.connector(driver, connection, wanted, operation="op-2")
+        found = await self.led_to(driver, connection, wanted, operation="op-2")
         assert differences(found, wanted) == []
         assert {m.id: m for m in before.machines}.items() <= {m.id: m for m in found.machines}.items()
 
     async def test_scale_in_only_removes(self, driver: MachineDriver, connection: VimConnection) -> None:
-        before = by_slot(await self.connector(driver, connection, self.cluster.wanted(ONE, workers=3)))
+        before = by_slot(await self.led_to(driver, connection, self.cluster.wanted(ONE, workers=3)))
         wanted = self.cluster.wanted(ONE, workers=1)
         ctx = Context(connection, ONE, "op-2")
         await run_plan(driver, driver.steps_towards(wanted, await driver.find(connection, ONE)), ctx)
@@ -270,7 +270,7 @@ class VimContract:
     async def test_retained_volumes_stay_and_are_told_and_a_next_life_leaves_them_alone(
         self, driver: MachineDriver, connection: VimConnection
     ) -> None:
-        before = by_slot(await self.connector(driver, connection, self.cluster.wanted(ONE)))
+        before = by_slot(await self.led_to(driver, connection, self.cluster.wanted(ONE)))
         (kept,) = before["masterNode-1"].volumes
         leaving = replace(nothing(ONE), retained=(kept.id,))
         ctx = Context(connection, ONE, "op-2")
@@ -282,16 +282,16 @@ class VimContract:
 
     async def test_instances_never_see_each_other(self, driver: MachineDriver, connection: VimConnection) -> None:
         mine, theirs = self.cluster.wanted(ONE), self.cluster.wanted(OTHER)
-        await self.connector(driver, connection, mine)
-        there = await self.connector(driver, connection, theirs)
+        await self.led_to(driver, connection, mine)
+        there = await self.led_to(driver, connection, theirs)
         assert differences(await driver.find(connection, ONE), mine) == []
-        assert await self.connector(driver, connection, nothing(ONE)) == Found()
+        assert await self.led_to(driver, connection, nothing(ONE)) == Found()
         assert await driver.find(connection, OTHER) == there
 
     async def test_addresses_are_unique_and_a_fixed_one_is_kept(
         self, driver: MachineDriver, connection: VimConnection
     ) -> None:
-        slots = by_slot(await self.connector(driver, connection, self.cluster.wanted(ONE, workers=5)))
+        slots = by_slot(await self.led_to(driver, connection, self.cluster.wanted(ONE, workers=5)))
         inside = [port.address for machine in slots.values() for port in machine.ports if port.name == "CP1"]
         assert len(set(inside)) == len(inside) == 6
         assert all(address and ip_address(address) in ip_network(CIDR) for address in inside)
@@ -304,10 +304,10 @@ class VimContract:
         wanted = self.cluster.wanted(ONE)
         await self.fail_next_make(driver, connection, fault)
         with pytest.raises(VimError) as refused:
-            await self.connector(driver, connection, wanted)
+            await self.led_to(driver, connection, wanted)
         assert refused.value.fault is fault
         assert refused.value.temporary is (fault is VimFault.TEMPORARY)
-        assert differences(await self.connector(driver, connection, wanted), wanted) == []
+        assert differences(await self.led_to(driver, connection, wanted), wanted) == []
 
     async def test_the_vim_says_what_is_there(self, driver: MachineDriver, connection: VimConnection) -> None:
         driver.validate(connection)

@@ -155,6 +155,7 @@ FLOWS = {
 }
 CRASH = pytest.mark.group(name="crash")
 IN_MAKE_TEST = ("instantiate", "heal a master")
+# Each kind of change of a stack. What the other flows do is done on nodes, by steps that are the same on every VIM.
 ON_A_STACK = [
     "instantiate three masters",
     "scale in",

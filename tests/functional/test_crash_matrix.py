@@ -109,7 +109,7 @@ CASES = [
     pytest.param(vim, name, marks=[] if (vim, name) in IN_MAKE_TEST else CRASH)
     for vim in VIMS
     for name in FLOWS
-    if vim != "objects" or name not in WITH_LINKS
+    if vim != "objects" or name not in WITH_LINKS  # objects have no ports
 ]
 
 

@@ -15,7 +15,7 @@ import uvicorn
 from sqlalchemy.engine import URL
 
 from slipway.api.application import make_app
-from slipway.http_server import LARGEST_HEAD, BoundedProtocol, Server
+from slipway.http_server import LARGEST_HEAD, BoundedProtocol, HttpServer
 from slipway.store.database import Database
 from tests.functional.processes import serving_on
 from tests.unit.api.world import LCM, PACKAGES, TOKEN, World, a_world
@@ -31,7 +31,7 @@ class Impatient(BoundedProtocol):
     rest_seconds = SOON
 
 
-class Listener(Server):
+class Listener(HttpServer):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config, ready="ready")
         self.listens = asyncio.Event()

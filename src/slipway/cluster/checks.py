@@ -70,19 +70,7 @@ def check_cluster(
 ) -> CheckedCluster:
     """BadRequest that names everything that does not fit."""
     problems = Problems()
-    masters = read_role(parameters.master_node, "master_node", flavour, scale, level, problems)
-    workers = read_role(parameters.worker_node, "worker_node", flavour, scale, level, problems)
-    check_connection_points(parameters.master_node, "master_node", masters, flavour, facts, problems)
-    check_connection_points(parameters.worker_node, "worker_node", workers, flavour, facts, problems)
-    nodes_vdus = tuple(role.vdu for role in (masters, workers) if role)
-    storage = check_storage(parameters, flavour, flavour.counts(scale, level or Level(name="")), nodes_vdus,
-                            has_template=facts.has_template, problems=problems)  # fmt: skip
-    problems.raise_if_any()
-    assert masters is not None  # noqa: S101 - otherwise there was a problem
-    assert workers is not None  # noqa: S101
-    if masters.vdu == workers.vdu:
-        what = f"masters and workers are both machines of {masters.vdu!a}"
-        problems.add(f"{PATH}.worker_node", Refusal(what, "name different VDUs or aspects"))
+    masters, workers, storage = read_roles(parameters, flavour, scale, level, facts, problems)
     _check_masters(parameters, masters, flavour, facts, problems)
     nodes = node_network_of(parameters, flavour, facts)
     networks = chosen_networks(parameters.master_node, nodes, masters.most + workers.most)
@@ -102,6 +90,31 @@ def check_cluster(
     )
 
 
+def read_roles(
+    parameters: ClusterParameters,
+    flavour: Flavour,
+    scale: dict[str, int],
+    level: Level | None,
+    facts: NetworkFacts,
+    problems: Problems,
+) -> tuple[NodeRole, NodeRole, str | None]:
+    """Masters, workers, and the VDU of the storage server. BadRequest when one of them can't be told."""
+    masters = _read_role(parameters.master_node, "master_node", flavour, scale, level, problems)
+    workers = _read_role(parameters.worker_node, "worker_node", flavour, scale, level, problems)
+    _check_connection_points(parameters.master_node, "master_node", masters, flavour, facts, problems)
+    _check_connection_points(parameters.worker_node, "worker_node", workers, flavour, facts, problems)
+    nodes_vdus = tuple(role.vdu for role in (masters, workers) if role)
+    storage = check_storage(parameters, flavour, flavour.counts(scale, level or Level(name="")), nodes_vdus,
+                            has_template=facts.has_template, problems=problems)  # fmt: skip
+    problems.raise_if_any()
+    assert masters is not None  # noqa: S101 - otherwise there was a problem
+    assert workers is not None  # noqa: S101
+    if masters.vdu == workers.vdu:
+        what = f"masters and workers are both machines of {masters.vdu!a}"
+        problems.add(f"{PATH}.worker_node", Refusal(what, "name different VDUs or aspects"))
+    return masters, workers, storage
+
+
 def refuse_master_count(count: int) -> Refusal | None:
     """1 or at least 3: of two etcd members both are needed, so two masters fail more often than one."""
     if count == 2:
@@ -112,7 +125,7 @@ def refuse_master_count(count: int) -> Refusal | None:
     return None
 
 
-def read_role(
+def _read_role(
     node: NodeParameters, name: str, flavour: Flavour, scale: dict[str, int], level: Level | None, problems: Problems
 ) -> NodeRole | None:
     try:
@@ -128,7 +141,7 @@ def read_role(
     return role
 
 
-def check_connection_points(
+def _check_connection_points(
     node: NodeParameters, name: str, role: NodeRole | None, flavour: Flavour, facts: NetworkFacts, problems: Problems
 ) -> None:
     for parameter, point in (("ssh_cp_name", node.ssh_cp_name), ("nic_cp_name", node.nic_cp_name)):

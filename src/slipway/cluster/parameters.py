@@ -13,7 +13,7 @@ import msgspec
 
 from slipway.cluster.kubernetes_names import Taint, labels, taints
 from slipway.cluster.schema import ListOf, Nested, Parameters, Refusal, read
-from slipway.cluster.source_parameters import HelmParameters, ProxyParameters, SourceParameters
+from slipway.cluster.source_parameters import HelmInstallation, ProxyParameters, SourceParameters
 from slipway.cluster.values import (
     Secret,
     address,
@@ -234,7 +234,7 @@ class ClusterParameters(Parameters, frozen=True, kw_only=True):
     cni: Annotated[str, cni] = DEFAULT_CNI
     image_repository: Annotated[str | None, image_repository] = None
     source: Annotated[SourceParameters, Nested(SourceParameters)] = SourceParameters()
-    helm: Annotated[HelmParameters | None, Nested(HelmParameters)] = None
+    helm: Annotated[HelmInstallation | None, Nested(HelmInstallation)] = None
     helm_installation_script_path: Annotated[str | None, optional_package_path] = None
     proxy: Annotated[ProxyParameters, Nested(ProxyParameters)] = ProxyParameters()
     drain: Annotated[DrainParameters, Nested(DrainParameters)] = DrainParameters()

@@ -56,7 +56,7 @@ class SourceParameters(Parameters, frozen=True, kw_only=True):
             yield from _files(given.get("files", ()))
 
 
-class HelmParameters(Parameters, frozen=True, kw_only=True):
+class HelmInstallation(Parameters, frozen=True, kw_only=True):
     install: Annotated[bool, flag] = True
     version: Annotated[str | None, matching(SYNTAX, "a version of Helm", "write it like 3.19.0")] = None
     url: Annotated[str | None, url] = None

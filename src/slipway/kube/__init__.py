@@ -1,1 +1,1 @@
-"""A Kubernetes cluster through its API: what the steps of a cluster, and later of containers, do there."""
+"""A Kubernetes cluster through its API: what the steps of clusters and of CNFs do there."""

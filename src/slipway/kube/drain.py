@@ -1,6 +1,6 @@
 """Draining a node: its pods are evicted, all at once, as far as their disruption budgets allow.
 
-    await drain(api, "worker-2", Policy(timeout=600), report)
+    await drain(api, "worker-2", DrainPolicy(timeout=600), report)
 
 Done again after a crash at any point, it goes on: what has left is not there, what was evicted is terminating.
 
@@ -21,7 +21,7 @@ from slipway.kube import paths
 from slipway.kube.errors import BUDGET, TERMINATING, KubeError
 from slipway.kube.interface import KubeApi, Object, Objects, ReportProgress
 from slipway.kube.nodes import cordon, find_node, node_is_ready
-from slipway.kube.pods import Pod, Sorted, names, sort
+from slipway.kube.pods import Pod, PodsOfNode, names, sort_pods
 from slipway.model.errors import StepError
 from slipway.waiting import Backoff
 
@@ -48,11 +48,11 @@ async def drain(api: KubeApi, node: str, policy: DrainPolicy, report: ReportProg
         return
     await cordon(api, node)
     if dead or not node_is_ready(found):
-        await _evict_without_waiting(api, node, sort(await _pods_on(api, node)), report)
+        await _evict_without_waiting(api, node, sort_pods(await _pods_on(api, node)), report)
         return
     backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE, timeout=policy.timeout)
     for _ in range(2):  # the second time for pods that were on their way here when the node was cordoned
-        pods = sort(await _pods_on(api, node))
+        pods = sort_pods(await _pods_on(api, node))
         if not pods.leaving:
             return
         _check(node, pods, policy)
@@ -61,7 +61,7 @@ async def drain(api: KubeApi, node: str, policy: DrainPolicy, report: ReportProg
         await _evict_all(api, node, pods.leaving, policy, backoff, report)
 
 
-def _check(node: str, pods: Sorted, policy: DrainPolicy) -> None:
+def _check(node: str, pods: PodsOfNode, policy: DrainPolicy) -> None:
     """Before anything is evicted."""
     if policy.empty_dir == "refuse" and pods.with_empty_dir:
         raise StepError(
@@ -75,7 +75,7 @@ def _check(node: str, pods: Sorted, policy: DrainPolicy) -> None:
         )
 
 
-async def _evict_without_waiting(api: KubeApi, node: str, pods: Sorted, report: ReportProgress) -> None:
+async def _evict_without_waiting(api: KubeApi, node: str, pods: PodsOfNode, report: ReportProgress) -> None:
     asked = [pod for pod in pods.leaving if not pod.terminating]
     report(f"{node} does not answer: {_count(asked)} evicted without waiting for the end")
     evictions = await gather_or_cancel(evict(api, pod) for pod in asked)

@@ -26,7 +26,7 @@ class Pod:
 
 
 @dataclass(frozen=True)
-class Sorted:
+class PodsOfNode:
     """The pods of a node: those that must leave it, and those for which that would be a loss."""
 
     leaving: tuple[Pod, ...]
@@ -34,11 +34,11 @@ class Sorted:
     without_controller: tuple[Pod, ...]
 
 
-def sort(found: Iterable[Object]) -> Sorted:
+def sort_pods(found: Iterable[Object]) -> PodsOfNode:
     """Mirror pods end with their kubelet, and a DaemonSet's would come back at once: both stay, and are in no list."""
     objects = [one for one in found if not is_mirror(one) and controller_kind(one) != "DaemonSet"]
     losing = [one for one in objects if not is_finished(one) and not is_terminating(one)]
-    return Sorted(
+    return PodsOfNode(
         leaving=tuple(pod_of(one) for one in objects),
         with_empty_dir=tuple(pod_of(one) for one in losing if has_empty_dir(one)),
         without_controller=tuple(pod_of(one) for one in losing if controller_kind(one) is None),

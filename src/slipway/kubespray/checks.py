@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from slipway.cluster.checks import (
     CheckedCluster,
     NetworkFacts,
-    check_connection_points,
     check_floating_ip,
     floating_ip_of,
     node_network_of,
-    read_role,
+    read_roles,
     refuse_master_count,
 )
 from slipway.cluster.networks import POD_DEFAULTS, SERVICE_DEFAULTS, chosen_networks, network_problems
@@ -27,7 +26,6 @@ from slipway.cluster.parameters import (
 from slipway.cluster.roles import NodeRole
 from slipway.cluster.schema import Problems, Refusal
 from slipway.cluster.source_parameters import SourceParameters
-from slipway.cluster.storage_checks import check_storage
 from slipway.model.descriptor import Flavour, Level
 from slipway.model.errors import BadRequest, Unprocessable
 
@@ -46,19 +44,7 @@ def check_kubespray_cluster(
 ) -> CheckedCluster:
     """BadRequest that names everything that does not fit."""
     problems = Problems()
-    masters = read_role(parameters.master_node, "master_node", flavour, scale, level, problems)
-    workers = read_role(parameters.worker_node, "worker_node", flavour, scale, level, problems)
-    check_connection_points(parameters.master_node, "master_node", masters, flavour, facts, problems)
-    check_connection_points(parameters.worker_node, "worker_node", workers, flavour, facts, problems)
-    storage = check_storage(parameters, flavour, flavour.counts(scale, level or Level(name="")),
-                            tuple(role.vdu for role in (masters, workers) if role),
-                            has_template=facts.has_template, problems=problems)  # fmt: skip
-    problems.raise_if_any()
-    assert masters is not None  # noqa: S101 - otherwise there was a problem
-    assert workers is not None  # noqa: S101
-    if masters.vdu == workers.vdu:
-        what = f"masters and workers are both machines of {masters.vdu!a}"
-        problems.add(f"{PATH}.worker_node", Refusal(what, "name different VDUs or aspects"))
+    masters, workers, storage = read_roles(parameters, flavour, scale, level, facts, problems)
     if refusal := refuse_kubespray_masters(masters.count):
         problems.add(f"{PATH}.master_node", refusal)
     _check_cluster_address(parameters.master_node, masters, problems)

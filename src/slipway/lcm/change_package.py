@@ -14,6 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from slipway.lcm.affected_resources import modifications
+from slipway.lcm.coordination import with_coordination
 from slipway.lcm.link_checks import check_links, check_managed_links, check_managed_stay, check_named_ports
 from slipway.lcm.operation_rules import OperationRules, made_from
 from slipway.lcm.package_renewal import check_parameters, renewal_of, turns_of
@@ -187,6 +188,7 @@ RULES = OperationRules(
     check_vim=_check_vim,
     vnfd_id=lambda request: str(request.vnfd_id),
     change=change,
+    coordinated=with_coordination,
     grant_attributes=_grant_attributes,
     complete=complete,
     parameters=parameters_after,

@@ -19,17 +19,15 @@ from slipway.lcm.upgrade_parameters import (
 from slipway.mgmt.scripts import CoordinatedVnfc, Script, language_of_file, script_step
 from slipway.model.hooks import HookPlan
 from slipway.model.plan import Plan, Step
-from slipway.model.requests import ChangePackageRequest
 from slipway.model.situation import Situation
 from slipway.model.target import Change, VnfcMember
 
 
 def with_coordination(work: Plan, situation: Situation, change: Change) -> Plan:
     """The VIM's work on VNFCs that are made anew, with the scripts that the request names around each of them."""
-    request = situation.request
-    if not isinstance(request, ChangePackageRequest) or change.before is None or change.after is None:
+    if change.before is None or change.after is None:
         return work
-    params = upgrade_parameters(situation, request.additional_params)
+    params = upgrade_parameters(situation, situation.additional_params)
     renewed = {name for turn in change.batches for name in turn}
     old = [one for one in change.before.members if one.name in renewed and OLD_SCRIPT in params.scripts]
     new = [one for one in change.after.members if one.name in renewed and NEW_SCRIPT in params.scripts]

@@ -81,7 +81,7 @@ def with_grant(request: AnyRequest, grant: Grant, rules: OperationRules) -> AnyR
         granted = {link.vnf_virtual_link_desc_id for link in grant.ext_managed_virtual_links}
         others = (one for one in request.ext_managed_virtual_links if one.vnf_virtual_link_desc_id not in granted)
         changes["ext_managed_virtual_links"] = (*others, *grant.ext_managed_virtual_links)
-    if grant.additional_params and hasattr(request, "additional_params"):
+    if grant.additional_params:
         changes["additional_params"] = {**grant.additional_params, **request.additional_params}
     if rules.choose_vim and (vim := vim_in(grant)):
         changes["vim_connection_info"] = vim

@@ -53,7 +53,7 @@ def grant_request(
         remove_resources=resources.remove,
         update_resources=resources.update,
         placement_constraints=tuple(_constraints(situation, change)),
-        additional_params=redact(getattr(request, "additional_params", {})),
+        additional_params=redact(request.additional_params),
         links={
             "vnfLcmOpOcc": {"href": f"{place}/vnf_lcm_op_occs/{operation.id}"},
             "vnfInstance": {"href": f"{place}/vnf_instances/{vnf.id}"},

@@ -1,4 +1,4 @@
-"""What is special to each kind of operation: each one's file (instantiate.py, scale.py, ...) ends with its Rules."""
+"""What is special to each kind of operation: each file (instantiate.py, scale.py, ...) ends with its OperationRules."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from slipway.model.descriptor import Descriptor
 from slipway.model.errors import BadRequest, Conflict
 from slipway.model.instance import Instance, InstantiationState, VimConnectionInfo, VnfInstance
 from slipway.model.operation import OperationType
+from slipway.model.plan import Plan
 from slipway.model.situation import Situation
 from slipway.model.target import Change
 
@@ -48,6 +49,8 @@ class OperationRules:
     # What it makes of the instance, before a grant says where. None: no VIM is touched and no NFVO is asked.
     change: Callable[[Situation, Any], Change] | None = None
     touches_vim: Callable[[Any], bool] = lambda request: True  # where that depends on the request
+    # The VIM's work, with what else the request wants done around it, where the VNFD's hooks do not say the batches.
+    coordinated: Callable[[Plan, Situation, Change], Plan] = lambda work, situation, change: work
     is_granted: bool = True  # an NFVO is asked before a VIM is touched
     grant_attributes: Callable[[Situation, Any], dict[str, Any]] = lambda situation, request: {}  # of its GrantRequest
 

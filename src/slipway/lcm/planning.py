@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from types import MappingProxyType
 
-from slipway.lcm.coordination import with_coordination
 from slipway.lcm.grant_application import with_granted_placement
 from slipway.lcm.hook_ordering import in_turns, with_hooks
 from slipway.lcm.operations import OPERATIONS, change_in
@@ -56,12 +55,13 @@ def plan_on_vim(
 
     Hooks know what the VIM's work will lead to, and say in which batches it goes; if they don't, the operation does.
     """
+    rules = OPERATIONS[situation.operation]
     change = with_granted_placement(situation, change_in(situation)).with_files(files)
-    hooks = management.plan(OPERATIONS[situation.operation].hook, situation.planning(found, change))
+    hooks = management.plan(rules.hook, situation.planning(found, change))
     change = dataclasses.replace(change, grant_follows=grant_follows)
     if batches := hooks.batches():
         return with_hooks(hooks, driver.steps(dataclasses.replace(change, batches=batches), found))
-    work = with_coordination(driver.steps(change, found), situation, change)
+    work = rules.coordinated(driver.steps(change, found), situation, change)
     return with_hooks(hooks, in_turns(work, change.batches))
 
 

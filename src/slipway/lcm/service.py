@@ -23,7 +23,7 @@ from slipway.model.instance import Instance, InstantiationState, VimConnectionIn
 from slipway.model.json_documents import bounded, merge_patch
 from slipway.model.operation import CancelMode, Operation, OperationType, State
 from slipway.model.plan import Plan
-from slipway.model.requests import AnyRequest, CreateRequest, ModifyRequest
+from slipway.model.requests import AnyRequest, CreateRequest
 from slipway.model.secrets import refuse_references
 from slipway.model.situation import Situation
 from slipway.model.subscription import LcmNotice
@@ -209,7 +209,7 @@ class Lcm:
 
         What is wrong with it otherwise is said when it is accepted, in the order that it has there.
         """
-        if isinstance(request, ModifyRequest) or not request.additional_params:
+        if not request.additional_params:
             return None
         try:
             instance = instances.get(connection, instance_id)

@@ -47,7 +47,7 @@ def change_to(
         reconnects=reconnects,
         grace_seconds=grace_seconds,
         retains_data=retains_data,
-        additional_params=getattr(situation.request, "additional_params", {}),
+        additional_params=situation.additional_params,
     )
 
 

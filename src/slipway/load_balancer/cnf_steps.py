@@ -74,7 +74,7 @@ class VnfRecords(Protocol):
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundBalancer:
     """The balancer that a CNF is behind."""
 
     cluster_id: str
@@ -165,7 +165,7 @@ class CnfSteps:
     async def _change(
         self,
         args: OfCnf,
-        found: Found,
+        found: FoundBalancer,
         ctx: StepContext,
         changed: Callable[[Routes], Routes],
         *,
@@ -182,7 +182,9 @@ class CnfSteps:
                 ctx.progress(f"left on the load balancer for now: {error.detail}")
             held.save(replace(held.record, routes=after))
 
-    async def _make_it_so(self, args: OfCnf, found: Found, held: Held, change: RoutesChange, ctx: StepContext) -> None:
+    async def _make_it_so(
+        self, args: OfCnf, found: FoundBalancer, held: Held, change: RoutesChange, ctx: StepContext
+    ) -> None:
         host = await self.deps.connector.host(found.balancer.node, found.ctx)
         if found.balancer.script is None:
             await apply_template(host, found.balancer.node, change, held.revision)
@@ -190,7 +192,7 @@ class CnfSteps:
         own = (args.script, ctx) if args.script else (found.balancer.script, found.ctx)
         await run_script_of(self.deps, host, found.balancer.node, own[0], change, held.revision, own[1])
 
-    async def _find(self, args: OfCnf, ctx: StepContext) -> Found:
+    async def _find(self, args: OfCnf, ctx: StepContext) -> FoundBalancer:
         connection = await ctx.connection()
         behind = await self.records.cluster_behind(connection.vim_id, connection.project) if connection.vim_id else None
         if behind is None:
@@ -201,8 +203,8 @@ class CnfSteps:
             )
         cluster_id, record = behind
         balancer, context = await self.clusters.of(cluster_id, record, ctx, args.login)
-        if isinstance(args, Withdraw):
-            return Found(cluster_id, record, balancer, context)  # whatever the request said of it, which may be old
+        if isinstance(args, Withdraw):  # whatever the request said of it, which may be old
+            return FoundBalancer(cluster_id, record, balancer, context)
         _refuse_other_address(args, record)
         if args.script is not None and balancer.script is None:
             raise NotThisOne(
@@ -210,7 +212,7 @@ class CnfSteps:
                 "which a script would be in conflict with.",
                 cure="leave script_path out.",
             )
-        return Found(cluster_id, record, balancer, context)
+        return FoundBalancer(cluster_id, record, balancer, context)
 
 
 def _changes(before: Routes, after: Routes) -> Iterable[RoutesChange]:

@@ -112,6 +112,11 @@ class ModifyRequest(Request, frozen=True, kw_only=True):
     vim_connection_info: dict[str, Any] | UnsetType = UNSET
     vnfc_info_modifications: tuple[VnfcInfoModification, ...] | UnsetType = UNSET
 
+    @property
+    def additional_params(self) -> dict[str, Any]:
+        """The standard knows none of a modification."""
+        return {}
+
 
 AnyRequest = (
     InstantiateRequest

@@ -10,7 +10,7 @@ from slipway.model.grant import Granting
 from slipway.model.instance import Instance
 from slipway.model.machine import Found
 from slipway.model.operation import OperationType
-from slipway.model.requests import AnyRequest, ModifyRequest
+from slipway.model.requests import AnyRequest
 from slipway.model.target import Change
 
 
@@ -30,8 +30,8 @@ class Situation:
 
     @property
     def additional_params(self) -> dict[str, Any]:
-        """Of the request. A modification has none."""
-        return {} if isinstance(self.request, ModifyRequest) else self.request.additional_params
+        """Of the request."""
+        return self.request.additional_params
 
     def planning(self, found: Found, change: Change) -> PlanningSituation:
         return PlanningSituation(

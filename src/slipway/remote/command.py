@@ -1,4 +1,4 @@
-"""One command on one connection: all three streams at once, within its time, its silence and its memory."""
+"""One command on one connection: all three streams at once; time, time without output and memory are limited."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
     path       := name *( "/" name ) [ "/@key" ]         ~0 ~1 ~a ~b in a name stand for ~ / , @
     value      := 1* of any character but ( ) , ; '      or '...' with '' for a quote inside
 
-Only the form is checked here; which attributes there are, and what comparing means, stands in query.py.
+Only the form is checked here; filter_sql.py knows which attributes there are, comparison.py what comparing means.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from slipway.kube import errors, paths
 from slipway.kube.bootstrap import ca_hash, remove_token
 from slipway.kube.interface import Object
 from slipway.kube.nodes import node_is_ready
-from slipway.kube.pods import MIRROR, names, sort
+from slipway.kube.pods import MIRROR, names, sort_pods
 from slipway.kube.waiting import describe_pod
 from slipway.model.errors import StepError, VimFault
 from slipway.vim.kubernetes.session import fault_of
@@ -28,7 +28,7 @@ def pod(name: str, *, owner: str | None = "ReplicaSet", phase: str = "Running", 
 def test_pods_are_sorted_by_what_a_drain_may_do() -> None:
     scratch = pod("scratch")
     scratch["spec"]["volumes"] = [{"name": "data", "emptyDir": {}}]
-    found = sort(
+    found = sort_pods(
         [
             pod("plain"),
             pod("static", owner="Node", annotations={MIRROR: "x"}),

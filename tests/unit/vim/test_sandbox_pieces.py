@@ -13,22 +13,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from slipway.model.action import VimConnection
-from slipway.model.descriptor import ConnectionPoint, Flavour, Vdu
+from slipway.model.descriptor import ConnectionPoint, Flavour, Vdu, VirtualLink
 from slipway.model.errors import BadRequest, Unprocessable, VimError, VimFault
-from slipway.model.machine import Found
-from slipway.model.target import Change, VnfTarget
+from slipway.model.instance import ExtVirtualLink, VnfExtCpData
+from slipway.model.machine import Found, Machine
+from slipway.model.target import Change, VnfcMember, VnfTarget
 from slipway.model.vim import SANDBOX
-from slipway.vim.sandbox import SandboxDriver, seed
+from slipway.vim.machine_by_machine.arguments import Maker
+from slipway.vim.sandbox import SandboxDriver, machines, seed
 from slipway.vim.sandbox.checks import Host, cgroups, inotify, kernel
 from slipway.vim.sandbox.connection import LOCAL, Access
-from slipway.vim.sandbox.engine import _fault
+from slipway.vim.sandbox.engine import Engine, _fault
 from slipway.vim.sandbox.engines import Engines
 from slipway.vim.sandbox.keys import login_key, new_key
 from slipway.vim.sandbox.labels import bridge_name, engine_name, hostname
 from slipway.vim.sandbox.networks import Wire
 from slipway.vim.sandbox.paths import SandboxPaths
+from slipway.vim.sandbox.specification import Specification
 
 OWN = "ssh-ed25519 AAAA"
+INSTANCE = "11111111-2222-4333-8444-555555555555"
 
 
 @pytest.fixture
@@ -112,6 +116,43 @@ def test_what_machines_of_the_vnfd_would_lack_is_refused(
         driver.refuse(Change(instance_id="i", version=1, inventory=Found(), after=after))
 
 
+def on_links(links: dict[str, str], outside: dict[str, str]) -> Change:
+    """Connection points of one VDU, by their internal virtual links, and by outside networks."""
+    points = {name: ConnectionPoint(name=name, vdu="web", virtual_link=link) for name, link in links.items()}
+    flavour = Flavour(
+        id="simple",
+        vdus={"web": Vdu(name="web")},
+        connection_points=points,
+        virtual_links={link: VirtualLink(name=link) for link in links.values()},
+    )
+    given = tuple(
+        ExtVirtualLink(id=f"link-{cp}", resource_id=network, ext_cps=(VnfExtCpData(cpd_id=cp),))
+        for cp, network in outside.items()
+    )
+    members = (VnfcMember(id="vnfc", vdu="web", slot=0),)
+    after = VnfTarget(vnfd_id="vnfd", flavour=flavour, scale={}, counts={"web": 1}, members=members, links=given)
+    return Change(instance_id=INSTANCE, version=1, inventory=Found(), after=after)
+
+
+@pytest.mark.parametrize(
+    ("links", "outside"),
+    [
+        ({"one": "net", "other": "net"}, {}),
+        ({"one": "net", "other": "more"}, {"one": "public", "other": "public"}),
+    ],
+)
+def test_two_ports_of_a_machine_on_one_network_are_refused(
+    driver: SandboxDriver, links: dict[str, str], outside: dict[str, str]
+) -> None:
+    with pytest.raises(Unprocessable, match="VDU web: its connection points one and other are on one network"):
+        driver.refuse(on_links(links, outside))
+
+
+def test_two_ports_of_a_machine_on_two_networks_are_held(driver: SandboxDriver) -> None:
+    driver.refuse(on_links({"one": "net", "other": "more"}, {}))
+    driver.refuse(on_links({"one": "net", "other": "net"}, {"other": "public"}))
+
+
 def test_nothing_starts_before_it_is_asked_for(driver: SandboxDriver, tmp_path: Path) -> None:
     assert len(driver.actions) == 9
     driver.close()
@@ -141,6 +182,30 @@ def test_boot_data_that_would_be_ignored_is_refused(boot: str) -> None:
     with pytest.raises(VimError, match="boot data") as refused:
         seed.login_files(Access(), OWN, boot)
     assert refused.value.fault is VimFault.PERMANENT
+
+
+class MakingEngine(Engine):
+    """Keeps what it is told to make."""
+
+    def __init__(self) -> None:
+        self.made: list[Specification] = []
+
+    def create_container(self, spec: Specification) -> None:
+        self.made.append(spec)
+
+    def put(self, name: str, archive: bytes) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("image", "flavour"), [("router-2", "large"), (None, None)])
+def test_a_machine_says_what_it_was_made_from(image: str | None, flavour: str | None) -> None:
+    """What an operation makes again as it was is made from that, whatever the VNFD says by now."""
+    engine, maker = MakingEngine(), Maker("vnf", "operation")
+    machine = Machine(id="vnfc", name="node-0", vdu="node", image=image, flavour=flavour)
+    machines.make(engine, machine, "localhost/slipway/machine", maker, machines.Parts([], [], {}), {})
+    container = {"Id": "c1", "State": {"Status": "running"}, "Config": {"Labels": engine.made[0].labels}}
+    found = machines.found_machine(container, [])
+    assert (found.image, found.flavour) == (image, flavour)
 
 
 def test_an_isolated_network_keeps_places_in_its_range() -> None:

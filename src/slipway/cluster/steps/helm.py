@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from slipway.cluster.schema import read
-from slipway.cluster.source_parameters import HelmParameters
+from slipway.cluster.source_parameters import HelmInstallation
 from slipway.cluster.steps.arguments import Helm
 from slipway.cluster.steps.dependencies import Dependencies
 from slipway.cluster.steps.machine import run
@@ -35,7 +35,7 @@ async def helm(deps: Dependencies, args: Helm, ctx: StepContext) -> Outcome:
         lower = {name.lower(): value for name, value in proxy.items()}
         await run_package_script(deps, host, args.path, [], lower, ctx, job="helm-script", limit=SCRIPT_SECONDS)
     else:
-        given = read(HelmParameters, args.given, "helm")
+        given = read(HelmInstallation, args.given, "helm")
         wanted = given.version
         await write_proxy_environment(host, proxy)
         await install_programs(deps, host, [HelmFile(given.url, given.path, given.sha256 or "")], ctx)

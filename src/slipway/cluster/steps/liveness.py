@@ -33,12 +33,12 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 MASTERS_EVERY = 3  # looks: who waits for a node asks after the masters less often
 SAMPLE = 5  # nodes that a look asks in their turn, and as many again of those that did not answer before
-MOST = 10_000  # machines whose silence is remembered
+MOST = 10_000  # machines of which it is remembered since when they are unreachable
 
 
 @dataclass(frozen=True)
 class LivenessLimits:
-    """In seconds."""
+    """How long things may take, in seconds."""
 
     between: float = 5.0  # two looks at a machine that a step waits for
     answer: float = 5.0  # for one question
@@ -46,7 +46,7 @@ class LivenessLimits:
     unreachable: float = 40.0  # without any answer, when the VIM does not say that it is off
     boot: float = 600.0  # of a machine that was just made, until it answers by SSH
     accounts: float = 60.0  # then, until it knows the user: cloud-init may set a password after sshd has started
-    delete_node: float = 60.0  # after a look this long ago, silence is counted from the beginning
+    forget: float = 60.0  # a machine that nobody has looked at for so long counts as unreachable from now on only
     health: float = 4.0  # for all that is asked when a person looks at a cluster
     token: float = 10.0  # for one that a person waits for, most of it for a master that answers
     inside: float = 1.5  # of `health`, for what one part of the cluster asks of another: a kubelet, an etcd
@@ -230,7 +230,7 @@ class Liveness:
             self._unreachable.clear()
         for node in unreachable:
             before = self._unreachable.get(node.machine)
-            if before is None or now - before.last > self._limits.delete_node:
+            if before is None or now - before.last > self._limits.forget:
                 self._unreachable[node.machine] = _UnreachableSince(now, now)
             else:
                 before.last = now

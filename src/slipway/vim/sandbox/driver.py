@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from slipway.model.action import Action, VimConnection
-from slipway.model.errors import Forbidden, VimError, VimFault
+from slipway.model.errors import Forbidden, Unprocessable, VimError, VimFault
 from slipway.model.machine import Found
+from slipway.model.target import Change
 from slipway.model.vim import SANDBOX
 from slipway.vim.blocking import BlockingCalls
 from slipway.vim.machine_by_machine import MachineByMachine, MachineByMachineDriver
+from slipway.vim.machine_by_machine.wanted import wanted_of
 from slipway.vim.sandbox import labels
 from slipway.vim.sandbox.actions import PREFIX, TIMEOUT, SandboxActions
 from slipway.vim.sandbox.connection import LOCAL, access, endpoint
@@ -74,6 +76,10 @@ class SandboxDriver(MachineByMachineDriver):
 
         return await self.work(connection, look)
 
+    def refuse(self, change: Change) -> None:
+        super().refuse(change)
+        _refuse_ports_on_one_network(change)
+
     async def find(self, connection: VimConnection, instance_id: str, inventory: Found | None = None) -> Found:
         return await self.work(connection, lambda operations: operations.find(instance_id))
 
@@ -95,3 +101,16 @@ class SandboxDriver(MachineByMachineDriver):
     def close(self) -> None:
         self._calls.close()
         self.engines.close()
+
+
+def _refuse_ports_on_one_network(change: Change) -> None:
+    """An engine plugs a container into a network once."""
+    for machine in wanted_of(change).machines:
+        there: dict[tuple[str | None, str | None], str] = {}
+        for port in machine.ports:
+            other = there.setdefault((port.network, port.external_network), port.name)
+            if other != port.name:
+                raise Unprocessable(
+                    f"VDU {machine.vdu}: its connection points {other} and {port.name} are on one network, and a "
+                    "sandbox plugs a machine into a network once; put them on two."
+                )

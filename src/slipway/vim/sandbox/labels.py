@@ -11,6 +11,7 @@ from slipway.vim.machine_by_machine.arguments import Maker
 KIND, ID, NAME = "slipway.kind", "slipway.id", "slipway.name"
 INSTANCE, OPERATION = "slipway.instance", "slipway.operation"
 VDU, ZONE, HOST_KEY = "slipway.vdu", "slipway.zone", "slipway.host-key"
+IMAGE, FLAVOUR = "slipway.image", "slipway.flavour"  # as they were asked for
 NETWORK, ADDRESS, MAC = "slipway.network", "slipway.address", "slipway.mac"
 PLACE = "slipway.place"  # of a port: the id of its network, as it was asked for
 CIDR = "slipway.cidr"

@@ -72,6 +72,8 @@ def found_machine(container: Thing, held: list[Record]) -> FoundMachine:
         zone=text.get(labels.ZONE) or None,
         host=platform.node() or None,
         host_key=text[labels.HOST_KEY],
+        image=text.get(labels.IMAGE) or None,
+        flavour=text.get(labels.FLAVOUR) or None,
     )
 
 
@@ -145,7 +147,8 @@ def _surroundings(parts: Parts) -> dict[str, bytes]:
 
 def _specification(machine: Machine, image: str, maker: Maker, parts: Parts, host_key: str) -> Specification:
     name = engine_name("machine", machine.id)
-    more = {"vdu": machine.vdu, "zone": machine.zone or "", "host_key": host_key}
+    asked = {"zone": machine.zone or "", "image": machine.image or "", "flavour": machine.flavour or ""}
+    more = {"vdu": machine.vdu, "host_key": host_key, **asked}
     return Specification(
         name=name,
         image=image,
