@@ -20,6 +20,7 @@ import psycopg
 import pytest
 from sqlalchemy.engine import URL, make_url
 
+from slipway.model.struct_types import build_struct_types
 from slipway.store.database import Database
 from slipway.store.migrate import upgrade
 from tests.databases import DATABASES, NewDatabase
@@ -63,6 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.group(name="postgresql"))
     if wrong := misplaced(items):
         raise pytest.UsageError("\n".join(wrong))
+    build_struct_types()  # as a server does
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

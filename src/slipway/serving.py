@@ -22,6 +22,7 @@ from slipway.engine.interfaces import FaultInjector
 from slipway.engine.worker import Worker
 from slipway.factories import read_secret, server_tls
 from slipway.model.errors import SettingsError
+from slipway.model.struct_types import build_struct_types
 from slipway.model.vim import SIMULATED
 from slipway.notify.delivery import NotificationSender
 from slipway.settings import Settings
@@ -51,6 +52,7 @@ def serve(settings: Settings, role: ProcessRole = "all", fault_injector: FaultIn
     tls = server_tls(settings)
     with _locked(settings.data_dir) if embedded else contextlib.nullcontext():
         slipway = assemble(settings, role, fault_injector)
+        build_struct_types()
         try:
             import uvloop
 
@@ -183,7 +185,9 @@ def _application(slipway: Slipway, authenticator: Authenticator | None, url: str
         telemetry=slipway.telemetry,
         metrics_public=settings.metrics_public,
     )
-    return make_app(services, whole=whole)
+    app = make_app(services, whole=whole)
+    build_struct_types()  # those that came with the API
+    return app
 
 
 def _server(slipway: Slipway, app: Any, ready: str, tls: ssl.SSLContext | None) -> HttpServer:
