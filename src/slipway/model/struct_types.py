@@ -20,7 +20,7 @@ def build_struct_types() -> None:
             continue  # it holds what JSON has no word for, and nobody decodes it
 
 
-def _subclasses(type_: type) -> Iterator[type]:
+def _subclasses(type_: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
     for subclass in type_.__subclasses__():
         yield subclass
         yield from _subclasses(subclass)
