@@ -254,5 +254,10 @@ PLANNERS: dict[str, Callable[[ClusterChange, Edges], HookPlan]] = {
     "heal": _heal,
     "change_current_package": upgrade.plan_upgrade,
 }
-SETS_UP_STORAGE = (OperationType.INSTANTIATE, OperationType.HEAL, OperationType.CHANGE_VNFPKG)
+SETS_UP_STORAGE = (  # a scale, too: the server that a heal was given up without comes with it
+    OperationType.INSTANTIATE,
+    OperationType.SCALE,
+    OperationType.HEAL,
+    OperationType.CHANGE_VNFPKG,
+)
 REGISTERS_VIM = (OperationType.INSTANTIATE, OperationType.HEAL)  # clusters are registered when they are made, or anew
