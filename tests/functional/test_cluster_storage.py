@@ -120,6 +120,16 @@ async def test_a_storage_server_in_use_is_not_healed_and_what_uses_it_is_named(r
     }
 
 
+@pytest.mark.parametrize("emptied", [None, False])
+async def test_no_request_takes_the_server_out_of_what_is_asked_about_it(rig: ClusterRig, emptied: Any) -> None:
+    """The machine would be made anew under those who use its volumes, and serve nothing."""
+    instance_id = await stored(rig)
+    taken = {"k8s_cluster_installation_param": {"storage_server": emptied, "pv_registration_params": None}}
+    asked = replace(await rig.heal(instance_id, "storageServer-0"), additional_params=taken)
+    with pytest.raises(BadRequest, match="storage_server: the cluster has one; leave it out"):
+        await rig.rig.slipway.lcm.start_operation(HEAL, instance_id, asked)
+
+
 async def test_once_nobody_uses_it_the_heal_goes_on_and_keeps_the_data(rig: ClusterRig) -> None:
     instance_id = await stored(rig)
     api = await rig.api(instance_id)
