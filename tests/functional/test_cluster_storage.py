@@ -252,6 +252,26 @@ async def test_the_data_outlive_a_heal_that_was_given_up_without_a_server(rig: C
     await rig.check(instance_id)
 
 
+async def test_a_rollback_of_what_made_the_server_again_leaves_its_volume(rig: ClusterRig) -> None:
+    instance_id = await stored(rig)
+    _, volume = await server(rig, instance_id)
+    uuid = await uuid_of(rig, volume)
+    await rig.rules(NO_ROOM)
+    await given_up(rig, HEAL, instance_id, await rig.heal(instance_id, "storageServer-0"))
+    await rig.rules(
+        Rule(kind=RuleKind.ERROR, call="host", machine="storageServer-0", asked="*nfs*", fault=VimFault.PERMANENT)
+    )
+    failed, _ = await rig.failed(SCALE, instance_id, out(1))
+    await rig.rules()
+    await rig.rig.slipway.lcm.roll_back(failed.id)
+    assert (await rig.rig.rest(failed.id)).operation_state is State.ROLLED_BACK
+    assert await uuid_of(rig, volume) == uuid
+    await rig.completed(SCALE, instance_id, out(1))
+    assert (await server(rig, instance_id))[1] == volume
+    assert await uuid_of(rig, volume) == uuid
+    await rig.check(instance_id)
+
+
 async def test_all_of_a_whole_heal_is_all_also_without_a_server(rig: ClusterRig) -> None:
     instance_id = await stored(rig)
     _, volume = await server(rig, instance_id)
