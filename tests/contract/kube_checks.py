@@ -83,8 +83,12 @@ async def only_what_is_meant_is_deleted(stage: Stage) -> None:
     async with stage.api() as api:
         await api.delete(f"{MAPS}/none")
         await api.delete(f"{MAPS}/one", uid=str(uuid4()))
-        made = await api.get(f"{MAPS}/one")
-        await api.delete(f"{MAPS}/one", uid=made["metadata"]["uid"])
+        seen = (await api.get(f"{MAPS}/one"))["metadata"]
+        made = await api.patch(f"{MAPS}/one", {"metadata": {"labels": {"changed": "meanwhile"}}})
+        await answered(
+            api.delete(f"{MAPS}/one", uid=seen["uid"], version=seen["resourceVersion"]), 409, "Conflict", "Precondition"
+        )
+        await api.delete(f"{MAPS}/one", uid=made["metadata"]["uid"], version=made["metadata"]["resourceVersion"])
         await answered(api.get(f"{MAPS}/one"), 404, "NotFound")
 
 

@@ -11,13 +11,14 @@ import pytest
 from msgspec.structs import replace
 
 from slipway.kube.interface import Object
-from slipway.model.errors import BadRequest, Unprocessable
+from slipway.model.errors import BadRequest, Unprocessable, VimFault
 from slipway.model.instance import InstantiationState
 from slipway.model.operation import OperationType, State
-from slipway.model.requests import HealRequest
+from slipway.model.requests import AnyRequest, HealRequest
 from slipway.model.target import VnfTarget
 from slipway.simulator.cluster.host import find_host
 from slipway.simulator.vim.driver import SimulatedDriver
+from slipway.vim.fault_rules import Rule, RuleKind
 from slipway.vim.openstack.base_hot import package_files
 from tests.functional.cluster_rig import (
     CLUSTER,
@@ -119,6 +120,16 @@ async def test_a_storage_server_in_use_is_not_healed_and_what_uses_it_is_named(r
     }
 
 
+@pytest.mark.parametrize("emptied", [None, False])
+async def test_no_request_takes_the_server_out_of_what_is_asked_about_it(rig: ClusterRig, emptied: Any) -> None:
+    """The machine would be made anew under those who use its volumes, and serve nothing."""
+    instance_id = await stored(rig)
+    taken = {"k8s_cluster_installation_param": {"storage_server": emptied, "pv_registration_params": None}}
+    asked = replace(await rig.heal(instance_id, "storageServer-0"), additional_params=taken)
+    with pytest.raises(BadRequest, match="storage_server: the cluster has one; leave it out"):
+        await rig.rig.slipway.lcm.start_operation(HEAL, instance_id, asked)
+
+
 async def test_once_nobody_uses_it_the_heal_goes_on_and_keeps_the_data(rig: ClusterRig) -> None:
     instance_id = await stored(rig)
     api = await rig.api(instance_id)
@@ -213,6 +224,84 @@ async def test_a_termination_that_retains_data_keeps_the_volume_and_says_its_id(
     assert await uuid_of(rig, volume) == uuid
     await rig.completed(INSTANTIATE, instance_id, instantiate_storage())
     await rig.completed(OperationType.TERMINATE, instance_id, FORCEFUL)
+    assert await uuid_of(rig, volume) == uuid
+
+
+async def given_up(rig: ClusterRig, operation: OperationType, instance_id: str, request: AnyRequest) -> None:
+    """It fails, and nobody retries it or rolls it back."""
+    failed, _ = await rig.failed(operation, instance_id, request)
+    await rig.rig.slipway.lcm.fail(failed.id)
+    await rig.rules()
+
+
+NO_ROOM = Rule(kind=RuleKind.ERROR, call="make_machine", machine="storageServer-0", fault=VimFault.QUOTA)
+
+
+@pytest.mark.parametrize("healed", [True, False])
+async def test_the_data_outlive_a_heal_that_was_given_up_without_a_server(rig: ClusterRig, healed: bool) -> None:
+    instance_id = await stored(rig)
+    _, volume = await server(rig, instance_id)
+    uuid = await uuid_of(rig, volume)
+    await rig.rules(NO_ROOM)
+    await given_up(rig, HEAL, instance_id, await rig.heal(instance_id, "storageServer-0"))
+    assert "storageServer-0" not in await rig.machines(instance_id)
+    await rig.completed(*((HEAL, instance_id, HealRequest()) if healed else (SCALE, instance_id, out(1))))
+    address, same = await server(rig, instance_id)
+    assert (same, await uuid_of(rig, same)) == (volume, uuid)
+    assert set((await volumes(rig, instance_id)).values()) == {("Available", address)}
+    await rig.check(instance_id)
+
+
+async def test_a_rollback_of_what_made_the_server_again_leaves_its_volume(rig: ClusterRig) -> None:
+    instance_id = await stored(rig)
+    _, volume = await server(rig, instance_id)
+    uuid = await uuid_of(rig, volume)
+    await rig.rules(NO_ROOM)
+    await given_up(rig, HEAL, instance_id, await rig.heal(instance_id, "storageServer-0"))
+    await rig.rules(
+        Rule(kind=RuleKind.ERROR, call="host", machine="storageServer-0", asked="*nfs*", fault=VimFault.PERMANENT)
+    )
+    failed, _ = await rig.failed(SCALE, instance_id, out(1))
+    await rig.rules()
+    await rig.rig.slipway.lcm.roll_back(failed.id)
+    assert (await rig.rig.rest(failed.id)).operation_state is State.ROLLED_BACK
+    assert await uuid_of(rig, volume) == uuid
+    await rig.completed(SCALE, instance_id, out(1))
+    assert (await server(rig, instance_id))[1] == volume
+    assert await uuid_of(rig, volume) == uuid
+    await rig.check(instance_id)
+
+
+async def test_all_of_a_whole_heal_is_all_also_without_a_server(rig: ClusterRig) -> None:
+    instance_id = await stored(rig)
+    _, volume = await server(rig, instance_id)
+    await rig.rules(NO_ROOM)
+    await given_up(rig, HEAL, instance_id, await rig.heal(instance_id, "storageServer-0"))
+    await rig.completed(HEAL, instance_id, HealRequest(additional_params={"all": True}))
+    _, other = await server(rig, instance_id)
+    assert other != volume
+    await rig.check(instance_id)
+
+
+@pytest.mark.parametrize("retained_before", [True, False])
+async def test_a_termination_retains_the_data_whatever_was_given_up_before(
+    rig: ClusterRig, retained_before: bool
+) -> None:
+    instance_id = await stored(rig)
+    _, volume = await server(rig, instance_id)
+    uuid, retaining = await uuid_of(rig, volume), replace(FORCEFUL, additional_params={"retain_data": True})
+    if retained_before:
+        await rig.rules(
+            Rule(kind=RuleKind.ERROR, call="remove_machine", machine="masterNode-0", fault=VimFault.PERMANENT)
+        )
+        await given_up(rig, OperationType.TERMINATE, instance_id, retaining)
+    else:
+        await rig.rules(NO_ROOM)
+        await given_up(rig, HEAL, instance_id, await rig.heal(instance_id, "storageServer-0"))
+    await rig.completed(OperationType.TERMINATE, instance_id, retaining)
+    assert await rig.rig.inventory() == {}
+    vnf = (await rig.rig.instance(instance_id)).vnf
+    assert vnf.metadata["retainedVolumes"] == {volume: "storageServer_volume"}
     assert await uuid_of(rig, volume) == uuid
 
 

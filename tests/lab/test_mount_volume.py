@@ -106,6 +106,56 @@ def test_a_file_system_that_was_half_made_is_made_again_and_on_no_other_disk(
     assert (done.returncode, done.stdout.split()) == (0, ["65", "made"]), done.stderr
 
 
+@pytest.mark.parametrize(("label", "said"), [("theirs", "65"), ("slipway", "data")])
+def test_what_came_to_the_disk_after_a_file_system_that_could_not_be_made_stays(
+    tmp_path: Path, devices: tuple[str, str], label: str, said: str
+) -> None:
+    """Somebody has put data there by hand since, in a file system of their own."""
+    done = run(tmp_path, devices, f"""
+        blockdev --setro "$device"
+        mount_volume "$id" "$volume" && exit 1
+        blockdev --setrw "$device"
+        mkdir "$1/theirs"
+        mkfs.ext4 -q -L {label} "$device"
+        mount "$device" "$1/theirs"
+        echo data >"$1/theirs/file"
+        umount "$1/theirs"
+        {{ mount_volume "$id" "$volume" >/dev/null && cat "$volume/file"; }} || echo "$?"
+        mount "$device" "$1/theirs"
+        cat "$1/theirs/file"
+        ls /var/lib/slipway/formatting
+    """)  # fmt: skip
+    assert (done.returncode, done.stdout.split()) == (0, [said, "data"]), done.stderr
+
+
+def test_a_file_system_that_is_ours_is_made_again_if_its_end_was_not_seen(
+    tmp_path: Path, devices: tuple[str, str]
+) -> None:
+    done = run(tmp_path, devices, """
+        mkdir "$1/bin"
+        printf '#!/bin/sh\n/sbin/mkfs.ext4 "$@"; dd if=/dev/zero of="%s" bs=1M seek=1 count=8 conv=notrunc; exit 1\n' \
+            "$device" >"$1/bin/mkfs.ext4"
+        chmod +x "$1/bin/mkfs.ext4"
+        (PATH=$1/bin:$PATH mount_volume "$id" "$volume") && exit 1
+        mount_volume "$id" "$volume" >/dev/null
+        umount "$volume"
+        e2fsck -fn "$device" >/dev/null && echo sound
+    """)  # fmt: skip
+    assert (done.returncode, done.stdout.split()) == (0, ["sound"]), done.stderr
+
+
+def test_beside_another_disk_that_is_mounted_there_fstab_has_no_word_of_ours(
+    tmp_path: Path, devices: tuple[str, str]
+) -> None:
+    done = run(tmp_path, devices, """
+        mount -t tmpfs tmpfs "$volume"
+        mount_volume "$id" "$volume" || echo "$?"
+        cat /etc/fstab
+    """)  # fmt: skip
+    assert (done.returncode, done.stdout.split()) == (0, ["73"]), done.stderr
+    assert "another disk is mounted" in done.stderr
+
+
 def test_a_place_that_is_taken_is_left(tmp_path: Path, devices: tuple[str, str]) -> None:
     done = run(tmp_path, devices, """
         touch "$volume/theirs"

@@ -94,7 +94,7 @@ class KubernetesDriver:
 
 def volume_manifests(situation: Situation) -> tuple[str, ...]:
     """Files of the package that say which persistent volumes there will be."""
-    if situation.operation not in SETS_UP_STORAGE:
+    if situation.operation not in MAY_SET_UP_STORAGE:
         return ()
     parameters = read_request(situation).parameters
     return tuple(volume.pv_manifest_file_path for volume in parameters.pv_registration_params)
@@ -255,4 +255,5 @@ PLANNERS: dict[str, Callable[[ClusterChange, Edges], HookPlan]] = {
     "change_current_package": upgrade.plan_upgrade,
 }
 SETS_UP_STORAGE = (OperationType.INSTANTIATE, OperationType.HEAL, OperationType.CHANGE_VNFPKG)
+MAY_SET_UP_STORAGE = (*SETS_UP_STORAGE, OperationType.SCALE)  # of a server that a heal was given up without
 REGISTERS_VIM = (OperationType.INSTANTIATE, OperationType.HEAL)  # clusters are registered when they are made, or anew

@@ -44,6 +44,7 @@ from slipway.model.json_documents import merge_patch
 NAME = "k8s_cluster_installation_param"
 PATH = f"additionalParams.{NAME}"
 REGISTRIES = "private_registry_connection_info"
+STORAGE = "storage_server"
 
 DEFAULT_CNI = "flannel"
 BUILT_IN_CNIS = (DEFAULT_CNI, "none")
@@ -51,7 +52,7 @@ HTTP, HTTPS = 0, 1  # `connection_type` of a registry
 BY_KUBESPRAY = ("ansible", "external_lb_param")  # for clusters that kubespray builds: slipway/kubespray
 OFTEN_EMPTY = (
     *BY_KUBESPRAY,
-    "storage_server",
+    STORAGE,
     "pv_registration_params",
 )  # in requests that are made for other managers
 _MANIFESTS = (".yaml", ".yml", ".json")
@@ -295,4 +296,6 @@ def parameters_now(stored: dict[str, Any], additional_params: dict[str, Any]) ->
     for key, value in short.items():
         role, _, field = key.rpartition("_")
         merged = merge_patch(merged, {role: {field: value}}) if value is not None else merged
+    if (stored.get(NAME) or {}).get(STORAGE) and not merged.get(STORAGE):  # nobody would ask who uses its volumes
+        raise BadRequest(f"{PATH}.{STORAGE}: the cluster has one; leave it out, or say what is new of it.")
     return read_parameters({NAME: merged})

@@ -79,6 +79,10 @@ def _check(manifest: Manifest, server: StorageServerParameters) -> None:
         raise manifest.error("that is no name in Kubernetes.", "write small letters, digits, - and . only.")
     if manifest.namespace is not None:
         raise manifest.error("a persistent volume is in no namespace.", "leave metadata.namespace out.")
+    for held in ("finalizers", "ownerReferences"):
+        if manifest.content["metadata"].get(held):
+            raise manifest.error(f"with metadata.{held} others would decide when it goes, and a heal of the storage "
+                                 "server waits for that.", "leave it out.")  # fmt: skip
     spec = manifest.content.get("spec")
     nfs = spec.get("nfs") if isinstance(spec, dict) else None
     if not isinstance(spec, dict) or not isinstance(nfs, dict):
@@ -86,7 +90,9 @@ def _check(manifest: Manifest, server: StorageServerParameters) -> None:
     if others := [f"spec.{name}" for name in sorted(map(str, {*spec} - OF_ANY_SOURCE - {"nfs"}))]:
         raise manifest.error(f"a volume of NFS has no {', '.join(others)[:200]}.", "leave it out.")
     claim = spec.get("claimRef")
-    if isinstance(claim, dict) and "uid" in claim:
+    if claim is not None and not isinstance(claim, dict):
+        raise manifest.error("spec.claimRef is no object.", "give name and namespace of the claim in it.")
+    if claim is not None and "uid" in claim:
         raise manifest.error("spec.claimRef.uid is that of a claim in another cluster.", "give name and namespace.")
     path = nfs.get("path")
     exports = [export.export_dir for export in server.nfs_server_setup_params]

@@ -202,17 +202,25 @@ class Api:
         return await self._json("PATCH", path, {"fieldManager": FIELD_MANAGER}, body, PATCHES[kind])
 
     async def delete(
-        self, path: str, uid: str | None = None, grace: int | None = None, propagation: Propagation = "Background"
+        self,
+        path: str,
+        uid: str | None = None,
+        grace: int | None = None,
+        propagation: Propagation = "Background",
+        *,
+        version: str | None = None,
     ) -> None:
         options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation}
-        if uid is not None:
-            options["preconditions"] = {"uid": uid}
+        seen = {"uid": uid, "resourceVersion": version}
+        if preconditions := {name: value for name, value in seen.items() if value is not None}:
+            options["preconditions"] = preconditions
         if grace is not None:
             options["gracePeriodSeconds"] = grace
         try:
             await self._call("DELETE", path, body=options)
         except KubeError as error:
-            if error.status != 404 and not (uid is not None and error.status == 409):
+            another = uid is not None and version is None and error.status == 409
+            if error.status != 404 and not another:
                 raise
 
     async def watch(self, path: str, *, metadata_only: bool = False, **query: str) -> AsyncGenerator[Object, None]:

@@ -57,8 +57,13 @@ class KubeApi(Protocol):
 
     async def patch(self, path: str, body: Object | Objects, kind: PatchKind = "merge") -> Object: ...
 
-    async def delete(self, path: str, uid: str | None = None, grace: int | None = None) -> None:
-        """No error when it is not there, nor when another one with that name is (`uid` differs)."""
+    async def delete(
+        self, path: str, uid: str | None = None, grace: int | None = None, *, version: str | None = None
+    ) -> None:
+        """No error when it is not there, nor when another one with that name is (`uid` differs).
+
+        `version`: the resourceVersion that it was seen with; where it has changed since, that is a 409.
+        """
         ...
 
 
@@ -82,6 +87,8 @@ class ObjectApi(KubeApi, Protocol):
         uid: str | None = None,
         grace: int | None = None,
         propagation: Propagation = "Background",
+        *,
+        version: str | None = None,
     ) -> None: ...
 
 

@@ -43,6 +43,7 @@ OBJECTS = "objects"  # in instantiatedVnfInfo.metadata: what was made on a VIM o
 PORTS = "ports"  # as well: those that no machine holds
 EXISTING = "existing"  # in a connection point's metadata: its port was there before the VNF
 HOST_KEY = "hostKey"  # in a VNFC's metadata
+LEFT_BY = "leftBy"  # in a storage's metadata: the slot whose machine is gone, and had it
 MADE_AT = "madeAt"  # in a VNFC's metadata: the version of the record when it was made
 
 
@@ -70,6 +71,8 @@ def with_outcomes(
     inside -= {cp.cpd_id for link in info.ext_virtual_link_info for cp in link.current_vnf_ext_cp_data}
     for result in results:
         for gone in result.removed:
+            if gone in vnfcs:
+                storages |= _left_by(vnfcs[gone], storages)
             for table in (vnfcs, links, storages, objects, ports):
                 table.pop(gone, None)
         for network in result.networks:
@@ -129,6 +132,7 @@ def inventory(info: InstantiatedVnfInfo | None) -> Found:
             FoundNetwork(id=link.id, name=link.vnf_virtual_link_desc_id, resource_id=link.network_resource.resource_id)
             for link in info.vnf_virtual_link_resource_info
         ),
+        volumes=_unheld(info),
         ports=_ports(info),
         objects=_objects(info),
     )
@@ -197,6 +201,32 @@ def _storage(volume: FoundVolume, vim_key: str) -> VirtualStorageResourceInfo:
         virtual_storage_desc_id=volume.name,
         storage_resource=_handle(volume.resource_id, vim_key),
         metadata={"image": volume.image} if volume.image else {},
+    )
+
+
+def _left_by(
+    vnfc: VnfcResourceInfo, storages: Mapping[str, VirtualStorageResourceInfo]
+) -> dict[str, VirtualStorageResourceInfo]:
+    """Its storages: those that don't go with it are for the next machine in its slot, whenever that comes."""
+    return {
+        id_: replace(storages[id_], metadata={**storages[id_].metadata, LEFT_BY: vnfc.metadata["name"]})
+        for id_ in vnfc.storage_resource_ids
+        if id_ in storages
+    }
+
+
+def _unheld(info: InstantiatedVnfInfo) -> tuple[FoundVolume, ...]:
+    held = {id_ for vnfc in info.vnfc_resource_info for id_ in vnfc.storage_resource_ids}
+    return tuple(_found_volume(one) for one in info.virtual_storage_resource_info if one.id not in held)
+
+
+def _found_volume(storage: VirtualStorageResourceInfo) -> FoundVolume:
+    return FoundVolume(
+        id=storage.id,
+        name=storage.virtual_storage_desc_id,
+        resource_id=storage.storage_resource.resource_id,
+        image=storage.metadata.get("image"),
+        left_by=storage.metadata.get(LEFT_BY),
     )
 
 
@@ -299,15 +329,7 @@ def _found(vnfc: VnfcResourceInfo, info: InstantiatedVnfInfo) -> FoundMachine:
         resource_id=vnfc.compute_resource.resource_id,
         ready=True,
         ports=tuple(_found_port(cp) for cp in vnfc.vnfc_cp_info),
-        volumes=tuple(
-            FoundVolume(
-                id=id_,
-                name=storages[id_].virtual_storage_desc_id,
-                resource_id=storages[id_].storage_resource.resource_id,
-                image=storages[id_].metadata.get("image"),
-            )
-            for id_ in vnfc.storage_resource_ids
-        ),
+        volumes=tuple(_found_volume(storages[id_]) for id_ in vnfc.storage_resource_ids),
         zone=vnfc.zone_id,
         image=vnfc.metadata.get("image"),
         flavour=vnfc.metadata.get("flavour"),

@@ -116,6 +116,7 @@ class FoundVolume(MachineStruct, frozen=True, kw_only=True):
     name: str
     resource_id: str
     image: str | None = None  # what it was filled with, where that is known
+    left_by: str | None = None  # the slot whose machine had it, in a record where that is gone
 
 
 class FoundMachine(MachineStruct, frozen=True, kw_only=True):

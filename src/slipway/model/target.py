@@ -17,7 +17,7 @@ import msgspec
 from slipway.model.descriptor import Flavour
 from slipway.model.grant import ResourceType
 from slipway.model.instance import ExtVirtualLink
-from slipway.model.machine import Found
+from slipway.model.machine import Found, FoundVolume
 
 
 class VnfcMember(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,10 +124,15 @@ class Change:
         return {one.id: one for target in (self.before, self.after) if target for one in target.members}
 
     @property
+    def data_volumes(self) -> tuple[FoundVolume, ...]:
+        """Whether or not a machine has them. What came from an image is no data."""
+        held = (volume for machine in self.inventory.machines for volume in machine.volumes)
+        return tuple(volume for volume in (*held, *self.inventory.volumes) if volume.image is None)
+
+    @property
     def retained(self) -> frozenset[str]:
-        """Ids of volumes that stay when all else goes. What came from an image is no data."""
-        volumes = (volume for machine in self.inventory.machines for volume in machine.volumes)
-        return frozenset(volume.id for volume in volumes if self.retains_data and volume.image is None)
+        """Ids of volumes that stay when all else goes."""
+        return frozenset(volume.id for volume in self.data_volumes if self.retains_data)
 
     def with_files(self, files: LoadedFiles) -> Change:
         before, after = (target.with_files(files) if target else None for target in (self.before, self.after))

@@ -56,6 +56,11 @@ def test_a_file_may_hold_several() -> None:
         (manifest(1).replace("name: pv1", "generateName: pv-"), "another object at each retry"),
         (manifest(1).replace("name: pv1", "name: PV_1"), "that is no name in Kubernetes"),
         (manifest(1).replace("name: pv1", "name: pv1\n  namespace: default"), "in no namespace"),
+        (
+            manifest(1).replace("name: pv1", "name: pv1\n  finalizers: [sea.test/kept]"),
+            "with metadata.finalizers others",
+        ),
+        (manifest(1, claimRef=["data"]), "spec.claimRef is no object"),
         (manifest(1, nfs=None), "it is not NFS: spec.nfs is missing"),
         (manifest(1, nfs={"path": "/etc"}), "nothing that the storage server exports"),
         (manifest(1, nfs={"path": "/volume/nfs/pv1/../../../etc"}), "nothing that the storage server exports"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -74,33 +75,48 @@ class Stacks:
         self.top, self.files = top_template(), {"worker.yaml": "heat_template_version: 2021-04-16\n"}
         self.nested = worker_template()
         self.volumes, self.secrets = {DATA, OWN}, ("vim password",)
-        self.on_termination = False
+        self.on_termination, self.running = False, True
         self.calls: list[str] = []
+        self.written = False  # what its server had in memory, when it was deleted
         self.told: list[dict[str, Any]] = []
         self.deaf = False  # whether nested stacks don't follow
+        self.failed: dict[str, str] = {}  # statuses of resources that failed, by their ids
 
     @property
     def did(self) -> list[str]:
-        return [call for call in self.calls if not call.startswith("GET")]
+        return [call for call in self.calls if not call.startswith(("GET", "POST /servers"))]
 
     async def call(self, service: str, method: str, path: str, *, json: Any = None, secrets: Any = ()) -> None:
         self.calls.append(f"{method} {path}")
-        if method == "PATCH":
+        if path.endswith("/action"):
+            self.running = False
+        elif "/resources/" in path:
+            self._mark(path.rpartition("/")[2], json["mark_unhealthy"])
+        elif method == "PATCH":
             self._update(json)
         elif method == "DELETE":
             self._delete()
 
+    def _mark(self, name: str, unhealthy: bool) -> None:
+        id_ = next(one.id for one in RESOURCES if one.name == name)
+        if unhealthy:
+            self.failed[id_] = "CHECK_FAILED"
+        elif self.failed.get(id_) == "CHECK_FAILED":
+            del self.failed[id_]
+
     def _update(self, body: dict[str, Any]) -> None:
         self.told.append(body)
+        anew = {one.path for one in RESOURCES if one.id in self.failed}
+        self.volumes -= {one.id for one in RESOURCES if any(one.path[:end] in anew for end in (1, 2, 3))}
         self.top, self.digest, self.status = body["template"], body["tags"].removeprefix("slipway-"), self.becomes
         self.files |= body["files"]
         if not self.deaf and (text := body["files"].get("worker.yaml")):
             self.nested = json.loads(text)
 
     def _delete(self) -> None:
-        self.status = None
+        self.status, self.written = None, not self.running
         kept = {DATA: self.nested["resources"]["data"], OWN: self.top["resources"]["store"]}
-        self.volumes = {id_ for id_, one in kept.items() if one.get("deletion_policy") == "Retain"}
+        self.volumes &= {id_ for id_, one in kept.items() if one.get("deletion_policy", "").lower() == "retain"}
 
     async def read(self, service: str, path: str, kind: type[T], *, query: Any = None) -> T:
         self.calls.append(f"GET {path}")
@@ -110,7 +126,8 @@ class Stacks:
         kind_of, id_ = path.strip("/").split("/")
         if kind_of == "servers":
             attached = {"id": DATA, "delete_on_termination": self.on_termination}
-            server = {"id": id_, "status": "ACTIVE", "os-extended-volumes:volumes_attached": [attached]}
+            status = "ACTIVE" if self.running else "SHUTOFF"
+            server = {"id": id_, "status": status, "os-extended-volumes:volumes_attached": [attached]}
             return decoded(msgspec.json.encode({"server": server}), kind, path)
         there = {"volume": {"id": id_}} if id_ in self.volumes else None
         return decoded(msgspec.json.encode(there), kind, path) if there else None
@@ -134,7 +151,7 @@ class Stacks:
         failed = {"resource_status": "UPDATE_FAILED", "resource_status_reason": "No valid host"}
         return {
             "resource_name": one.name, "resource_type": one.type, "physical_resource_id": one.id,
-            "resource_status": one.status,
+            "resource_status": self.failed.get(one.id, one.status),
             "links": [{"rel": "stack", "href": "http://heat/v1/p/stacks/" + "/".join(one.stack)}],
             **(failed if self.status == "UPDATE_FAILED" and one.type == SERVER else {}),
         }  # fmt: skip
@@ -222,6 +239,14 @@ async def test_heat_is_told_before_it_deletes_and_the_volumes_are_said() -> None
     assert cloud.volumes == {DATA, OWN}
     assert outcome.removed == ("vnfc-0",)
     assert outcome.instance == BOTH
+
+
+@pytest.mark.parametrize(("args", "written"), [(RETAINING, True), (PLAIN, False)])
+async def test_a_server_writes_what_it_has_before_its_volume_is_left(args: ChangeStack, written: bool) -> None:
+    """Though the termination is forceful: it is the data that somebody wants to keep."""
+    cloud = Stacks()
+    await run(cloud, args)
+    assert cloud.written is written
 
 
 async def test_parameters_stay_as_heat_has_them_hidden_ones_too() -> None:
@@ -333,12 +358,31 @@ async def test_a_broken_stack_without_volumes_is_not_updated_before_it_is_delete
     assert outcome.instance == {}
 
 
-async def test_policies_that_a_package_has_itself_need_no_update() -> None:
+async def test_of_policies_that_a_package_has_itself_heat_keeps_that_they_are_wanted() -> None:
+    """By that a retry knows, after a deletion that failed, that the volumes are left."""
     cloud = Stacks()
     cloud.top["resources"]["store"]["deletion_policy"] = "retain"
     cloud.nested["resources"]["data"]["deletion_policy"] = "Retain"
+    before = deepcopy(cloud.top)
     await run(cloud)
+    assert (cloud.did, cloud.top) == ([PATCH, DELETE], before)
+    cloud.status = "DELETE_FAILED"
+    assert (await run(cloud)).instance == BOTH
+
+
+async def test_without_volumes_a_deletion_that_failed_is_tried_again_by_a_retry() -> None:
+    cloud = Stacks("DELETE_FAILED")
+    await run(cloud, msgspec.structs.replace(RETAINING, volumes={}))
     assert cloud.did == [DELETE]
+
+
+@pytest.mark.parametrize("failed", [{OWN: "CHECK_FAILED"}, {OWN: "UPDATE_FAILED"}, {"3": "CHECK_FAILED"}])
+async def test_what_an_update_would_make_anew_is_left_as_it_is(failed: dict[str, str]) -> None:
+    """A heal that was given up may have marked it, or a check of the stack."""
+    cloud = Stacks()
+    cloud.failed = failed
+    outcome = await run(cloud)
+    assert (cloud.volumes, outcome.instance) == ({DATA, OWN}, BOTH)
 
 
 async def test_a_termination_without_it_after_one_that_was_given_up_leaves_nothing() -> None:

@@ -43,28 +43,36 @@ is_blank() {
     cmp -s -n "$first" "$device" /dev/zero && cmp -s -i "$last:0" -n $((size - last)) "$device" /dev/zero
 }
 on_it() { blkid -p -s "$1" -o value "$device" || true; }
-# Whoever died while making the file system left a mark, which is for this volume and for no other.
-if [ ! -e "$begun/$id" ]; then
-    code=0
-    found=$(blkid -p -o export "$device") || code=$?
-    if [ "$code" = 2 ] && is_blank; then
-        : >"$begun/$id"
-        sync
-    elif [ "$code" != 0 ] || [ "$(on_it TYPE)" != ext4 ] || [ "$(on_it LABEL)" != "$label" ]; then
-        what=$(echo "$found" | grep -E '^(TYPE|PTTYPE|LABEL)=' | tr '\n' ' ')
-        fail 65 "$device ($id) holds something that is not ours (${what:-data without a file system})"
-    fi
-fi
-if [ -e "$begun/$id" ]; then
-    mkfs.ext4 -q -F -m 0 -L "$label" "$device"
+# Whoever died while making the file system left a mark, which is for this volume and for no other: the UUID that it was
+# to get. What has come to the disk since has another one, or none that blkid knows.
+mark=$begun/$id code=0
+found=$(blkid -p -o export "$device") || code=$?
+intended=$(cat "$mark" 2>/dev/null) || intended=
+is_to_be_made() {
+    if [ "$code" = 2 ]; then [ -e "$mark" ] || is_blank; else [ -n "$intended" ] && [ "$(on_it UUID)" = "$intended" ]; fi
+}
+if is_to_be_made; then
+    [ -n "$intended" ] || intended=$(cat /proc/sys/kernel/random/uuid)
+    echo "$intended" >"$mark"
     sync
-    rm "$begun/$id"
+    mkfs.ext4 -q -F -m 0 -L "$label" -U "$intended" "$device"
     sync
+    rm "$mark"
+    sync
+elif [ "$code" != 0 ] || [ "$(on_it TYPE)" != ext4 ] || [ "$(on_it LABEL)" != "$label" ]; then
+    rm -f "$mark"
+    what=$(echo "$found" | grep -E '^(TYPE|PTTYPE|LABEL)=' | tr '\n' ' ')
+    fail 65 "$device ($id) holds something that is not ours (${what:-data without a file system})"
+else
+    rm -f "$mark"
 fi
 uuid=$(on_it UUID)
+is_mounted() { [ "$(mountpoint -d "$path")" = "$(mountpoint -x "$device")" ]; }
 
 # Before /etc/fstab has a word of it: else the next boot would hide what is there.
-if ! mountpoint -q "$path"; then
+if mountpoint -q "$path"; then
+    is_mounted || fail 73 "another disk is mounted at $path"
+else
     mkdir -p "$path"
     [ -z "$(ls -A "$path")" ] || fail 73 "$path is not empty, and what is in it would be hidden"
 fi
@@ -84,5 +92,5 @@ esac
 if ! mountpoint -q "$path"; then
     mount "$device" "$path"   # not by its UUID: a link for that may come later, and nofail hides that there is none
 fi
-[ "$(mountpoint -d "$path")" = "$(mountpoint -x "$device")" ] || fail 73 "another disk is mounted at $path"
+is_mounted || fail 73 "another disk is mounted at $path"
 echo "$uuid"

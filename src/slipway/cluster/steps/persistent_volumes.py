@@ -27,6 +27,7 @@ VOLUMES = "/api/v1/persistentvolumes"
 READY_SECONDS = 120.0
 GONE_SECONDS = 120.0
 ANSWER_SECONDS = 10.0
+LOOKS = 5  # at a volume that others change meanwhile
 READY = ("Available", "Bound")
 IN_USE_CURE = (
     "terminate the VNFs that use them, or delete the claims, and retry. A rollback leaves everything as it was."
@@ -107,9 +108,28 @@ async def _delete_unused(api: KubeApi, ctx: StepContext) -> None:
 
 async def _delete(api: KubeApi, volumes: list[Object]) -> None:
     for volume in volumes:
-        await api.delete(_path(volume["metadata"]["name"]), uid=volume["metadata"].get("uid"))
+        await _delete_as_seen(api, volume)
     for volume in volumes:
         await _wait_until_gone(api, volume["metadata"]["name"])
+
+
+async def _delete_as_seen(api: KubeApi, volume: Object) -> None:
+    """A claim that comes after the look changes the volume, which is looked at again: what is deleted while it is
+    bound can't be taken back, and goes when its claim does."""
+    for left in reversed(range(LOOKS)):
+        seen = volume["metadata"]
+        try:
+            await api.delete(_path(seen["name"]), uid=seen.get("uid"), version=seen.get("resourceVersion"))
+        except KubeError as error:
+            if error.status != 409 or not left:
+                raise
+        else:
+            return
+        found = await _find(api, seen["name"])
+        if found is None or found["metadata"].get("uid") != seen.get("uid"):
+            return
+        await _refuse_used(api, [found])
+        volume = found
 
 
 async def _refuse_used(api: KubeApi, volumes: list[Object]) -> None:

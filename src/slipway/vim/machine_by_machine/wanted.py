@@ -13,7 +13,7 @@ from slipway.model.connectivity import asked_addresses, asked_mac, link_port
 from slipway.model.descriptor import ConnectionPoint, Flavour, Vdu
 from slipway.model.grant import ResourceType
 from slipway.model.instance import ExtVirtualLink, VnfExtCpData
-from slipway.model.machine import FoundMachine, Machine, Network, Port, Volume, Wanted
+from slipway.model.machine import FoundMachine, FoundVolume, Machine, Network, Port, Volume, Wanted
 from slipway.model.target import Change, VimResource, VnfcMember, VnfTarget
 from slipway.vim.machine_by_machine.moved_ports import as_they_were, moved_ports, ports_of
 
@@ -121,7 +121,7 @@ class _Builder:
         return next(found, (None, None))
 
     def _volume(self, storage: str, member: VnfcMember, old: FoundMachine | None) -> Volume:
-        there = next((volume for volume in old.volumes if volume.name == storage), None) if old else None
+        there = next((volume for volume in self._volumes_of(member, old) if volume.name == storage), None)
         kept = there if there and not self._renews(old) else None
         image = _image_of(self.flavour, storage)
         if kept and kept.image and not self._is_filled_anew(storage, member):
@@ -132,6 +132,13 @@ class _Builder:
             size_bytes=self.flavour.storages[storage].size_bytes,
             image=image,
         )
+
+    def _volumes_of(self, member: VnfcMember, old: FoundMachine | None) -> tuple[FoundVolume, ...]:
+        """Those of a machine that a heal removed, and put no other in its place, wait for the next in its slot."""
+        if old is not None:
+            return old.volumes
+        left = (volume for volume in self.change.inventory.volumes if volume.left_by == member.name)
+        return () if self._renews_all() else tuple(left)
 
     def _is_filled_anew(self, storage: str, member: VnfcMember) -> bool:
         """Whether a change of package makes the machine anew, and has another image for the volume."""
@@ -147,11 +154,14 @@ class _Builder:
         """Whether what hangs on the machine goes with it."""
         return self.change.renewal.everything and old is not None and old.id in self.change.renewal.members
 
+    def _renews_all(self) -> bool:
+        renewal = self.change.renewal
+        return renewal.everything and renewal.members >= {machine.id for machine in self.change.inventory.machines}
+
     def _networks(self) -> dict[str, Network]:
         """Of internal links, but for those whose networks exist."""
-        inventory, renewal = self.change.inventory, self.change.renewal
-        known = {network.name: network.id for network in inventory.networks}
-        all_new = renewal.everything and renewal.members >= {machine.id for machine in inventory.machines}
+        known = {network.name: network.id for network in self.change.inventory.networks}
+        all_new = self._renews_all()
         return {
             name: Network(
                 id=known[name] if name in known and not all_new else self.change.new_id("network", name),

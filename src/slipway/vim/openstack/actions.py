@@ -27,14 +27,15 @@ from slipway.vim.openstack.base_hot import rendered
 from slipway.vim.openstack.cloud import NOVA, Cloud, for_each
 from slipway.vim.openstack.failure import stack_failure
 from slipway.vim.openstack.heat import Stack, StackResource
-from slipway.vim.openstack.hot_template import VOLUME
 from slipway.vim.openstack.retained_volumes import (
     begin_retaining,
     could_not,
+    holders,
     not_retained,
     retaining_digest,
     still_there,
     update_templates,
+    volumes_in,
 )
 from slipway.vim.openstack.server_power import shut_down
 from slipway.vim.openstack.stack_change import (
@@ -58,6 +59,7 @@ from slipway.vim.openstack.stack_state import (
 )
 from slipway.vim.openstack.stack_update import (
     NO_PREVIEW,
+    SHUT_DOWN_SECONDS,
     StackUpdate,
     begin_update,
     refused_before,
@@ -191,7 +193,8 @@ async def _remove(cloud: Cloud, name: str, args: ChangeStack, secrets: Sequence[
     stack = await _settled(cloud, name, busy)
     left = args.retains_data or (stack is not None and stack.retaining)
     if stack and args.retains_data:
-        await _retain_volumes(cloud, stack, args, secrets)
+        state = await _retain_volumes(cloud, stack, args, secrets)
+        await shut_down(cloud, holders(state, args.volumes), max(args.grace_seconds, SHUT_DOWN_SECONDS))
     elif stack and stack.retaining:
         with suppress(VimError):  # the volumes are left then, and that is said
             await _retain_nothing(cloud, stack, secrets)
@@ -202,25 +205,25 @@ async def _remove(cloud: Cloud, name: str, args: ChangeStack, secrets: Sequence[
     return Outcome(removed=args.ids, instance=said.instance)
 
 
-async def _retain_volumes(cloud: Cloud, stack: Stack, args: ChangeStack, secrets: Sequence[str]) -> None:
-    """VimError before anything is deleted, where Heat can't be brought to leave them."""
-    if stack.status == "DELETE_FAILED":  # by then the stack has no template any more
-        if stack.digest != retaining_digest(args.volumes):
-            raise could_not(stack, "Heat has begun to delete it, and failed.")
-        return
+async def _retain_volumes(cloud: Cloud, stack: Stack, args: ChangeStack, secrets: Sequence[str]) -> StackState:
+    """The stack that may be deleted. VimError before anything is deleted, where Heat can't be brought to leave them."""
     state = await look_at(cloud, stack)
+    if stack.status == "DELETE_FAILED":  # by then the stack has no template any more
+        if volumes_in(state, args.volumes) and stack.digest != retaining_digest(args.volumes):
+            raise could_not(stack, "Heat has begun to delete it, and failed.")
+        return state
     if not await begin_retaining(cloud, state, args.volumes, secrets):
-        return
+        return state
     told = await _settled(cloud, stack.name)
     if told is None:
-        return
+        return state
     state = await look_at(cloud, told)
     if not told.complete:
         raise could_not(stack, stack_failure(told, state.resources, _vnfcs(args), secrets))
-    volumes = [one for one in state.of_type(VOLUME) if one.id in args.volumes]
-    if deleted := await not_retained(cloud, volumes):
+    if deleted := await not_retained(cloud, volumes_in(state, args.volumes)):
         paths = ", ".join("/".join(one.path) for one in deleted)
         raise could_not(stack, f"Heat was told to leave resource {paths}, and its template does not say so.")
+    return state
 
 
 async def _retain_nothing(cloud: Cloud, stack: Stack, secrets: Sequence[str]) -> None:

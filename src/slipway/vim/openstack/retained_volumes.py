@@ -25,6 +25,7 @@ from slipway.vim.openstack.stack_state import StackState
 POLICY, RETAIN = "deletion_policy", "Retain"
 NOTE = "slipway:retained"  # a resource of the stack's own template, which stands for nothing
 TOP = ""  # in the note: the stack's own template, where files have their names
+MARKED = "CHECK_FAILED"  # the status of a resource that was marked, or that a check of the stack found wrong
 WITHOUT = "save the data (by backups, for instance) and terminate without retain_data."
 
 Templates = dict[str, dict[str, Any]]  # by the names of files; TOP for the stack's own
@@ -92,10 +93,11 @@ def as_before(template: dict[str, Any], files: Mapping[str, str]) -> tuple[dict[
 
 async def begin_retaining(cloud: Cloud, state: StackState, volumes: Collection[str], secrets: Iterable[str]) -> bool:
     """Whether Heat had to be told; else it knows already. VimError where that could not keep them."""
-    stack, there = state.stack, [one for one in state.of_type(VOLUME) if one.id in volumes]
+    stack, there = state.stack, volumes_in(state, volumes)
     _refuse_deleted_by_nova(state, volumes)
     inside = files_with(there, state.resources)
-    if not there or (stack.complete and not await not_retained(cloud, there)):
+    told = stack.digest == retaining_digest(volumes)
+    if not there or (told and stack.complete and not await not_retained(cloud, there)):
         return False
     own = await cloud.read(HEAT, f"{stack.path}/template", dict[str, Any])
     templates = {TOP: own}
@@ -105,11 +107,32 @@ async def begin_retaining(cloud: Cloud, state: StackState, volumes: Collection[s
         if missing := sorted({one.name for one in made} - resources_of(templates[file]).keys()):
             what = file or "its own template"
             raise could_not(stack, f"{what} has no resource {missing[0]} any more, and an update would delete that.")
+    await _leave_as_it_is(cloud, state, there)
     names = {file: {one.name for one in made} for file, made in inside.items()}
     changed = retaining(templates, names)
     texts = {file: msgspec.json.encode(one).decode() for file, one in changed.items() if file != TOP}
     await update_templates(cloud, stack, changed[TOP], texts, retaining_digest(volumes), secrets)
     return True
+
+
+def volumes_in(state: StackState, volumes: Collection[str]) -> list[StackResource]:
+    """Of these volumes, those that are the stack's."""
+    return [one for one in state.of_type(VOLUME) if one.id in volumes]
+
+
+def holders(state: StackState, volumes: Collection[str]) -> list[str]:
+    """Servers that have them attached. They are stopped first, however hasty the termination is: what they have not
+    written yet would be lost."""
+    return [id_ for id_, server in state.servers.items() if any(one.id in volumes for one in server.volumes)]
+
+
+async def _leave_as_it_is(cloud: Cloud, state: StackState, volumes: Iterable[StackResource]) -> None:
+    """An update makes anew what is marked for it (a nested stack with all that is in it), and a volume that has failed:
+    with the policy of before, by which the data would go."""
+    failed = [one for one in volumes if one.failed and one.status != MARKED]
+    marked = [one for one in state.resources if one.status == MARKED]
+    await for_each(failed, lambda one: heat.mark_unhealthy(cloud, one, "to be retained, says Slipway"))
+    await for_each([*failed, *marked], lambda one: heat.mark_healthy(cloud, one))
 
 
 async def update_templates(

@@ -120,7 +120,6 @@ def members_of(change: Change) -> tuple[VimResource, ...]:
 
 def _removal(change: Change, found: Found) -> Plan:
     """Images, whatever package is known: an operation that failed may have uploaded some of another."""
-    volumes = [volume for machine in change.inventory.machines for volume in machine.volumes if volume.image is None]
     if found == Found() and not change.retained:
         return release_step()
     names = tuple(sorted(machine.name for machine in found.machines))
@@ -130,7 +129,7 @@ def _removal(change: Change, found: Found) -> Plan:
         grace_seconds=change.grace_seconds,
         known=_known_ids(change, found),
         secrets=tuple(reference(one) for one in dict.fromkeys(find_references(parameters))),
-        volumes={volume.id: volume.name for volume in volumes},
+        volumes={volume.id: volume.name for volume in change.data_volumes},
         retains_data=change.retains_data,
     )
     step = Step(

@@ -68,11 +68,14 @@ class SimulatedApi:
     async def patch(self, path: str, body: Object | Objects, kind: PatchKind = "merge") -> Object:
         return await self._ask("PATCH", path, lambda server: server.patch(path, body, kind))
 
-    async def delete(self, path: str, uid: str | None = None, grace: int | None = None) -> None:
+    async def delete(
+        self, path: str, uid: str | None = None, grace: int | None = None, *, version: str | None = None
+    ) -> None:
         try:
-            await self._ask("DELETE", path, lambda server: server.delete(path, uid, grace))
+            await self._ask("DELETE", path, lambda server: server.delete(path, uid, grace, version))
         except KubeError as error:
-            if error.status != 404 and not (uid is not None and error.status == 409):
+            another = uid is not None and version is None and error.status == 409
+            if error.status != 404 and not another:
                 raise
 
     async def _ask(self, verb: str, path: str, work: Callable[[ApiServer], T], secrets: Iterable[str] = ()) -> T:

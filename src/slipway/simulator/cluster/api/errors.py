@@ -56,6 +56,15 @@ def uid_mismatch(kind: Kind, name: str, wanted: str, found: str) -> ApiError:
     )
 
 
+def version_mismatch(kind: Kind, name: str, wanted: str, found: str) -> ApiError:
+    return ApiError(
+        409,
+        "Conflict",
+        f'Operation cannot be fulfilled on {kind.full} "{name}": Precondition failed: ResourceVersion in precondition: '
+        f"{wanted}, ResourceVersion in object meta: {found}",
+    )
+
+
 def invalid(kind: Kind, name: str, field: str, why: str) -> ApiError:
     causes = [{"reason": "FieldValueInvalid", "message": why, "field": field}]
     return ApiError(422, "Invalid", f'{kind.name} "{name}" is invalid: {field}: {why}', causes)

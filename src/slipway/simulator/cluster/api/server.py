@@ -20,6 +20,7 @@ from slipway.simulator.cluster.api.errors import (
     modified,
     not_found,
     uid_mismatch,
+    version_mismatch,
 )
 from slipway.simulator.cluster.api.kinds import (
     BUILT_IN,
@@ -135,7 +136,7 @@ class ApiServer:
             wanted = merge_patch(copy.deepcopy(there), part)
         return self._changed(place.kind, there, wanted)
 
-    def delete(self, path: str, uid: str | None, grace: int | None) -> None:
+    def delete(self, path: str, uid: str | None, grace: int | None, version: str | None = None) -> None:
         place = place_of(path, self.store)
         if place.name is None or place.subresource is not None:
             raise NoSuchPath
@@ -143,6 +144,8 @@ class ApiServer:
         found = there["metadata"]["uid"]
         if uid is not None and uid != found:
             raise uid_mismatch(place.kind, place.name, uid, found)
+        if version is not None and version != there["metadata"]["resourceVersion"]:
+            raise version_mismatch(place.kind, place.name, version, there["metadata"]["resourceVersion"])
         controllers.remove(self.db, self.store, self.cluster.id, place.kind, there, grace)
 
     def _existing(self, place: Place) -> Object:

@@ -1,0 +1,85 @@
+"""Persistent volumes that change while they are being deleted."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from slipway.cluster.steps.persistent_volumes import delete_volumes
+from slipway.kube.errors import KubeError
+from slipway.kube.interface import Object
+from slipway.model.action import VimConnection
+from slipway.model.errors import StepError
+from tests.contract.plans import Context
+
+CLAIM = {"metadata": {"name": "data", "namespace": "cnf", "uid": "claim"}}
+REFERENCE = {"namespace": "cnf", "name": "data", "uid": "claim"}
+
+
+class Api:
+    """One volume of the VNF's. `meanwhile` is done between the look at it and the first deletion."""
+
+    def __init__(self, meanwhile: Callable[[Object], None]) -> None:
+        metadata = {"name": "pv1", "uid": "volume", "resourceVersion": "1"}
+        self.volume: Object | None = {"metadata": metadata, "spec": {}, "status": {"phase": "Available"}}
+        self.meanwhile: Callable[[Object], None] | None = meanwhile
+
+    async def list(self, path: str, **query: str) -> list[Object]:
+        return [self._copy()] if self.volume else []
+
+    async def get(self, path: str) -> Object:
+        if path.endswith("/persistentvolumeclaims/data"):
+            return CLAIM
+        if self.volume is None:
+            raise KubeError("no such volume", status=404)
+        return self._copy()
+
+    async def delete(self, path: str, uid: str | None = None, *, version: str | None = None) -> None:
+        assert self.volume is not None
+        if self.meanwhile:
+            self.meanwhile(self.volume)
+            self.volume["metadata"]["resourceVersion"], self.meanwhile = "2", None
+        if version not in (None, self.volume["metadata"]["resourceVersion"]):
+            raise KubeError("it has changed", status=409)
+        if self.volume["status"]["phase"] == "Bound":
+            self.volume["metadata"]["deletionTimestamp"] = "now"
+        else:
+            self.volume = None
+
+    def _copy(self) -> Object:
+        assert self.volume is not None
+        return {name: dict(part) for name, part in self.volume.items()}
+
+
+async def delete(api: Api) -> None:
+    @asynccontextmanager
+    async def through(*_: Any) -> AsyncIterator[Api]:
+        yield api
+
+    deps = SimpleNamespace(connector=SimpleNamespace(api=through))
+    args = cast("Any", SimpleNamespace(cluster=None))
+    await delete_volumes(cast("Any", deps), args, Context(VimConnection("simulated", {}, {}, {}), "i"))
+
+
+def bind(volume: Object) -> None:
+    volume["spec"]["claimRef"] = REFERENCE
+    volume["status"]["phase"] = "Bound"
+
+
+async def test_a_volume_that_a_claim_comes_to_at_the_last_moment_is_not_deleted() -> None:
+    """Bound and deleted it could not be taken back: it would go with its claim, after a rollback, too."""
+    api = Api(bind)
+    with pytest.raises(StepError, match="in use: pv1 by the claim cnf/data"):
+        await delete(api)
+    assert api.volume is not None
+    assert "deletionTimestamp" not in api.volume["metadata"]
+
+
+async def test_a_volume_that_somebody_labels_meanwhile_is_deleted_all_the_same() -> None:
+    api = Api(lambda volume: volume["metadata"].update(labels={"seen": "by-somebody"}))
+    await delete(api)
+    assert api.volume is None
