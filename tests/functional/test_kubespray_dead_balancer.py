@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from slipway.cluster.steps.liveness import LivenessLimits
 from slipway.load_balancer.records import BalancerRecords
+from slipway.model.errors import VimFault
 from slipway.model.operation import OperationType, State
 from slipway.model.requests import TerminateRequest, TerminationType
 from slipway.vim.fault_rules import Rule, RuleKind
-from tests.functional.cluster_rig import ClusterRig, back, out
-from tests.functional.kubespray_rig import BALANCER, instantiate, kubespray_rig
+from tests.functional.cluster_rig import ClusterRig, back, cluster_rig, out
+from tests.functional.kubespray_rig import BALANCER, KUBESPRAY, instantiate, kubespray_rig
 from tests.functional.rig import SIMULATED_VIM, settings_in
 
 INSTANTIATE, SCALE, HEAL = OperationType.INSTANTIATE, OperationType.SCALE, OperationType.HEAL
@@ -76,3 +78,18 @@ async def test_it_is_terminated(tmp_path: Path) -> None:
             OperationType.TERMINATE, instance_id, TerminateRequest(termination_type=TerminationType.FORCEFUL)
         )
         assert await BalancerRecords(rig.rig.slipway.database).get(instance_id) is None
+
+
+async def test_one_that_is_silent_is_dead_too_whatever_its_vim_says(tmp_path: Path) -> None:
+    """As a machine whose system hangs: it is refused at once, again and again, and says nothing for a while."""
+    silent = Rule(kind=RuleKind.ERROR, call="host", machine="externalLB-0", fault=VimFault.TEMPORARY)
+    limits = LivenessLimits(between=0.5, answer=1.0, confirm=0.5, unreachable=6.0)
+    async with cluster_rig(settings_in(tmp_path), sample=KUBESPRAY, liveness=limits) as rig:
+        instance_id = await rig.rig.create()
+        await rig.completed(INSTANTIATE, instance_id, instantiate(external_lb_param=BALANCER))
+        await rig.rules(silent)
+        await rig.completed(SCALE, instance_id, out())
+        assert await routed(rig, instance_id) == 3
+        await rig.rules()
+        await rig.completed(SCALE, instance_id, out())
+        await rig.check(instance_id)

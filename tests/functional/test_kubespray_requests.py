@@ -20,8 +20,18 @@ from slipway.model.requests import (
     TerminateRequest,
     TerminationType,
 )
+from slipway.store import instances
 from tests.functional.cluster_rig import ClusterRig
-from tests.functional.kubespray_rig import BALANCER, KUBESPRAY, ROOT, ansible, instantiate, kubespray_rig, parameters
+from tests.functional.kubespray_rig import (
+    BALANCER,
+    KUBESPRAY,
+    ROOT,
+    ansible,
+    instantiate,
+    kubespray_rig,
+    parameters,
+    server_of,
+)
 from tests.functional.next_package import NEXT_ID, onboard_next
 from tests.functional.rig import settings_in
 
@@ -167,6 +177,41 @@ async def test_stored_secrets_do_not_go_to_another_ansible_server(tmp_path: Path
         for operation, request in ((SCALE, scale), (OperationType.TERMINATE, terminate)):
             with pytest.raises(BadRequest, match=r"ansible: .*give again: .*master_node, worker_node"):
                 await rig.rig.slipway.lcm.start_operation(operation, instance_id, request)
+
+
+WRONG: dict[str, dict[str, Any]] = {
+    "transferring_inventory_path: it is not an absolute path": {"ansible": {"transferring_inventory_path": "inv"}},
+    f"the inventory of this cluster is in {ROOT}/inventory/slipway-": {
+        "ansible": {"transferring_inventory_path": "/home/ansible/inventory"}
+    },
+    "there is no such parameter": {"ansibel": {}},
+    "externalLB_CP1": {"external_lb_param": {**BALANCER, "ssh_cp_name": "nowhere"}},
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+async def test_a_termination_that_would_not_find_the_inventory_is_refused(tmp_path: Path, said: str) -> None:
+    """It would end well, and leave all secrets on the server."""
+    asked = {"k8s_cluster_installation_param": WRONG[said]}
+    terminate = TerminateRequest(termination_type=TerminationType.FORCEFUL, additional_params=asked)
+    async with kubespray_rig(settings_in(tmp_path)) as rig:
+        instance_id = await cluster(rig)
+        with pytest.raises(BadRequest, match=said):
+            await rig.rig.slipway.lcm.start_operation(OperationType.TERMINATE, instance_id, terminate)
+        await rig.completed(OperationType.TERMINATE, instance_id, replace(terminate, additional_params={}))
+        assert server_of(rig).files == {}
+
+
+async def test_stored_parameters_that_fit_no_more_do_not_keep_a_cluster(tmp_path: Path) -> None:
+    """As after another release of Slipway wants something else of them."""
+    terminate = TerminateRequest(termination_type=TerminationType.FORCEFUL)
+    async with kubespray_rig(settings_in(tmp_path)) as rig:
+        instance_id = await cluster(rig)
+        database = rig.rig.slipway.database
+        instance = await database.read(instances.get, instance_id)
+        wrong = parameters(external_lb_param={**BALANCER, "ssh_cp_name": "nowhere"})
+        await database.write(instances.update, replace(instance, parameters=wrong))
+        await rig.completed(OperationType.TERMINATE, instance_id, terminate)
 
 
 async def test_with_all_secrets_given_again_the_ansible_server_may_be_another(tmp_path: Path) -> None:

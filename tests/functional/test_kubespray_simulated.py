@@ -374,6 +374,15 @@ async def test_a_server_that_one_request_names_keeps_nothing(tmp_path: Path) -> 
         assert server_of(rig).files == {}
 
 
+async def test_a_server_at_another_port_is_another_server(tmp_path: Path) -> None:
+    """As behind an address that leads to several of them."""
+    moved = replace(out(), additional_params=parameters(ansible=ansible(ssh_port=2222)))
+    async with kubespray_rig(settings_in(tmp_path)) as rig:
+        instance_id = await cluster(rig)
+        scaled = await steps(rig, await rig.completed(SCALE, instance_id, moved))
+        assert {"clean the former Ansible server", "clean the Ansible server"} <= {*scaled}
+
+
 async def test_a_server_that_is_replaced_by_another_keeps_nothing(tmp_path: Path) -> None:
     other = "192.0.2.11"
     named = parameters(kubernetes_version="1.34.4", ansible=ansible(ip_address=other))

@@ -63,7 +63,7 @@ class KubesprayChange:
 def kubespray_change(situation: PlanningSituation) -> KubesprayChange:
     nodes = cluster_change(situation, check_kubespray_cluster)
     ansible, before, target = ansible_server(nodes.request), server_before(nodes.request), situation.change.after
-    former = before if before and nodes.before and before.server.address != ansible.server.address else None
+    former = before if before and _place(before) != _place(ansible) else None
     given, role = nodes.parameters.external_lb_param, balancer_role_of(nodes.request)
     if given is None or role is None:
         return KubesprayChange(nodes, ansible, former)
@@ -106,6 +106,10 @@ def server_before(request: ClusterRequest) -> AnsibleServer | None:
         return ansible_server(replace(request, parameters=parameters_now(stored, {})))
     except RequestError:
         return None
+
+
+def _place(ansible: AnsibleServer) -> tuple[str, int]:
+    return ansible.server.address, ansible.server.login.port
 
 
 def recorded_host_key(vnf: VnfInstance, address: str) -> str | None:

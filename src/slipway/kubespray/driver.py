@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable
 from typing import Any
+
+from msgspec.structs import replace
 
 from slipway.cluster.change import cluster_change
 from slipway.cluster.checks import check_files
@@ -80,6 +83,8 @@ class KubesprayDriver:
             check_modified_registries(situation)
         if situation.operation is not OperationType.INSTANTIATE:
             _refuse_moved_secrets(situation)
+        if situation.operation is OperationType.TERMINATE:
+            _check_termination(situation)
         if checks := CHECKS.get(situation.operation):
             request = read_request(situation, check_kubespray_cluster)
             for check in checks:
@@ -163,8 +168,25 @@ def _check_registries(cluster: ClusterRequest, request: Any) -> None:
         raise BadRequest(f"{PATH}.{REGISTRIES}: {BY_MODIFICATION}")
 
 
+def _check_termination(situation: Situation) -> None:
+    """What the request says must be right, or it would end well and leave secrets on the server.
+
+    What is stored is no reason to refuse it, so that there is always a request that ends the VNF.
+    """
+    request = situation.request
+    assert isinstance(request, TerminateRequest)  # noqa: S101 - so the operation says
+    silent = dataclasses.replace(situation, request=replace(request, additional_params={}))
+    try:
+        _check_parameters(read_request(silent, check_kubespray_cluster), request)
+    except RequestError:
+        return
+    asked = read_request(situation, check_kubespray_cluster)
+    _check_parameters(asked, request)
+    _check_server(asked, request)
+
+
 def _terminate(situation: PlanningSituation, edges: Edges) -> HookPlan:
-    """Never refused: with parameters that can't be read, nothing of the instance is on a server that is known."""
+    """With stored parameters that can't be read, nothing of the instance is on a server that is known."""
     forceful = _is_forceful(situation)
     with contextlib.suppress(RequestError):
         return plans.plan_terminate(kubespray_change(situation), edges, forceful=forceful)

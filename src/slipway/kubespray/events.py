@@ -68,11 +68,12 @@ class RunReport:
         elif kind == "stats" and isinstance(event.get("hosts"), dict):
             self.stats = {host: counts for host, counts in event["hosts"].items() if isinstance(counts, dict)}
 
-    def progress(self, slots: Mapping[str, str]) -> str:
-        """One line for whoever watches. `slots`: names in the VNF by names in the inventory."""
+    def progress(self, slots: Mapping[str, str], secrets: Iterable[str] = ()) -> str:
+        """One line for whoever watches, without secrets. `slots`: names in the VNF by names in the inventory."""
         where = f" on {slots.get(self.host, self.host)}" if self.host else ""
         counts = f"ok={self.ok} changed={self.changed} failed={len(self.failed)}"
-        return f"task {self.tasks}: {_line(self.task, LONGEST_NAME) or 'begins'}{where} ({counts})"
+        task = _line(hidden(self.task, secrets), LONGEST_NAME)
+        return f"task {self.tasks}: {task or 'begins'}{where} ({counts})"
 
     def final_failures(self) -> list[Failure]:
         """The last failure of each host that ended in one: what came before it was rescued.

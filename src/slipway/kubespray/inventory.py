@@ -5,6 +5,7 @@ No secret is in it: those are in files of their own beside it, for the user alon
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -81,15 +82,18 @@ def as_yaml(document: Any) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Text that Ansible would take for a template, as a password may look like one, is marked as none."""
+    """Text that Ansible might take for a template, as a password may look like one, is marked as none.
+
+    Braces are not the only marks: text that begins with "#jinja2:" chooses its own. So all but plain text is marked.
+    """
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
-        if any(mark in text for mark in _TEMPLATE_MARKS):
+        if not _PLAIN.fullmatch(text):
             return self.represent_scalar("!unsafe", text, style="'")
         return self.represent_str(text)
 
 
-_TEMPLATE_MARKS = ("{{", "{%", "{#")
+_PLAIN = re.compile(r"[A-Za-z0-9 ._:/@=,+-]*")
 _Dumper.add_representer(str, _Dumper.represent_text)
 
 

@@ -26,6 +26,7 @@ from slipway.load_balancer.configure import RoutesChange, Verb, apply_template, 
 from slipway.load_balancer.records import BalancerRecord, BalancerRecords, Held
 from slipway.load_balancer.routes import FrontEnd, Routes
 from slipway.load_balancer.services import exposed_by
+from slipway.load_balancer.steps import waiting_for_answers
 from slipway.model.action import Action, StepContext, VimConnection
 from slipway.model.errors import StepError
 from slipway.model.instance import VnfInstance
@@ -185,12 +186,14 @@ class CnfSteps:
     async def _make_it_so(
         self, args: OfCnf, found: FoundBalancer, held: Held, change: RoutesChange, ctx: StepContext
     ) -> None:
-        host = await self.deps.connector.host(found.balancer.node, found.ctx)
-        if found.balancer.script is None:
-            await apply_template(host, found.balancer.node, change, held.revision)
-            return
-        own = (args.script, ctx) if args.script else (found.balancer.script, found.ctx)
-        await run_script_of(self.deps, host, found.balancer.node, own[0], change, held.revision, own[1])
+        node = found.balancer.node
+        host = await self.deps.connector.host(node, found.ctx)
+        async with waiting_for_answers(self.deps, node, found.ctx):
+            if found.balancer.script is None:
+                await apply_template(host, node, change, held.revision)
+                return
+            own = (args.script, ctx) if args.script else (found.balancer.script, found.ctx)
+            await run_script_of(self.deps, host, node, own[0], change, held.revision, own[1])
 
     async def _find(self, args: OfCnf, ctx: StepContext) -> FoundBalancer:
         connection = await ctx.connection()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,9 @@ from slipway.load_balancer.plans import ACTION_NAMES
 from slipway.load_balancer.records import BalancerRecords, Held
 from slipway.load_balancer.routes import Routes, Server
 from slipway.model.action import Action, StepContext
+from slipway.model.errors import StepError
 from slipway.model.machine import Outcome
+from slipway.waiting import Backoff
 
 MARGIN = 400.0  # seconds beyond a script's own time: to wait for others, and for a machine that boots
 
@@ -112,10 +115,26 @@ async def make_it_so(
     deps: Dependencies, balancer: Balancer, change: RoutesChange, held: Held, ctx: StepContext
 ) -> None:
     host = await deps.connector.host(balancer.node, ctx)
-    if balancer.script is None:
-        await apply_template(host, balancer.node, change, held.revision)
-    else:
-        await run_script_of(deps, host, balancer.node, balancer.script, change, held.revision, ctx)
+    async with waiting_for_answers(deps, balancer.node, ctx):
+        if balancer.script is None:
+            await apply_template(host, balancer.node, change, held.revision)
+        else:
+            await run_script_of(deps, host, balancer.node, balancer.script, change, held.revision, ctx)
+
+
+@asynccontextmanager
+async def waiting_for_answers(deps: Dependencies, node: Node, ctx: StepContext) -> AsyncIterator[None]:
+    """An error that may pass is told when the machine answers again: all tries are over before one counts as dead.
+
+    Whoever runs this watches its liveness meanwhile, which ends the wait.
+    """
+    try:
+        yield
+    except StepError as error:
+        pauses = Backoff(deps.limits.confirm, deps.limits.between)
+        while error.temporary and not await deps.liveness.answers(node, None, ctx):
+            await pauses.pause()
+        raise
 
 
 async def servers_of(nodes: Sequence[Node], ctx: StepContext) -> tuple[Server, ...]:

@@ -122,3 +122,9 @@ def test_a_server_that_reports_without_end_is_kept_within_bounds() -> None:
 def test_a_secret_is_hidden_before_a_message_is_cut() -> None:
     found = report(failed("a", "t", "x" * (LONGEST_MESSAGE - 7) + "open sesame"))
     assert "open" not in str(found.explanation({}, secrets=["open sesame"]))
+
+
+def test_whoever_watches_sees_no_secret_in_the_name_of_a_task() -> None:
+    report = RunReport()
+    report.add({"event": "task", "name": f"{'x' * 70} open sesame"})
+    assert "open s" not in report.progress({}, ["open sesame"])

@@ -75,8 +75,23 @@ def test_known_hosts_are_written_as_openssh_looks_them_up() -> None:
 def test_a_password_that_looks_like_a_template_is_none() -> None:
     text = as_yaml(login_variables(password="{{ lookup('pipe', 'id') }}", key_file=None))
     assert text.startswith("ansible_password: !unsafe '")
-    plain = as_yaml(login_variables(password="it's: #1\nnot", key_file=None))
-    assert yaml.safe_load(plain) == {"ansible_password": "it's: #1\nnot"}
+    plain = as_yaml(login_variables(password="over the hills-1", key_file=None))
+    assert yaml.safe_load(plain) == {"ansible_password": "over the hills-1"}
+
+
+@pytest.mark.parametrize(
+    "password",
+    [
+        "#jinja2: variable_start_string:'[%', variable_end_string:'%]'[% lookup('pipe', 'id') %]",
+        "{% set x = 1 %}",
+        "{",
+        "it's: #1\nnot",
+    ],
+)
+def test_text_that_might_become_a_template_is_marked_as_none(password: str) -> None:
+    """A header can choose other marks than braces, and two halves make a whole."""
+    (mark,) = yaml.compose(as_yaml(login_variables(password=password, key_file=None)), Loader=yaml.SafeLoader).value
+    assert (mark[1].tag, mark[1].value) == ("!unsafe", password)
 
 
 def test_a_key_goes_before_a_password() -> None:

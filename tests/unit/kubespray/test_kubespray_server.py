@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import subprocess
 import tarfile
 from dataclasses import replace
@@ -94,3 +95,23 @@ def test_a_directory_below_that_of_another_vnf_is_not_taken(tmp_path: Path) -> N
     assert sorted(path.name for path in (tmp_path / "clusters").iterdir()) == [".slipway", "runs"]
     assert claim(tmp_path / "clusters", "first") == 0
     assert claim(tmp_path / "clusters-2", "second") == 0
+
+
+def test_a_home_where_slipway_keeps_its_runs_may_hold_inventories(tmp_path: Path) -> None:
+    (tmp_path / ".slipway" / "jobs").mkdir(parents=True)
+    assert claim(tmp_path / "kubespray" / "inventory" / "first", "first") == 0
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a directory away")
+def test_a_directory_that_another_user_made_in_its_name_is_not_taken(tmp_path: Path) -> None:
+    """Whoever owns it can put files of their own in place of ours."""
+    directory = tmp_path / "inventory"
+    assert claim(directory, INSTANCE) == 0
+    os.chown(directory, 65534, 65534)
+    assert claim(directory, INSTANCE) == 65
+    command = run_script("inventory_write", str(directory), INSTANCE, folder=SCRIPTS)
+    assert subprocess.run(command, check=False, input=b"", timeout=60, capture_output=True).returncode == 65
+    printed = subprocess.run(
+        run_script("ansible_server", str(tmp_path), str(directory), folder=SCRIPTS), check=True, capture_output=True
+    ).stdout
+    assert b"inventory foreign\n" in printed

@@ -16,5 +16,6 @@ bounds=$root/playbooks/ansible_version.yml
 echo "minimal $(sed -n 's/^ *minimal_ansible_version: *//p' "$bounds" 2>/dev/null | tr -d "\"' ")"
 echo "maximal $(sed -n 's/^ *maximal_ansible_version: *//p' "$bounds" 2>/dev/null | tr -d "\"' ")"
 if [ -e "$inventory" ] || [ -L "$inventory" ]; then
-    echo "inventory $(cat "$inventory/.slipway" 2>/dev/null || echo foreign)"
+    [ -O "$inventory" ] && owner=$(cat "$inventory/.slipway" 2>/dev/null) || owner=foreign
+    echo "inventory $owner"
 fi

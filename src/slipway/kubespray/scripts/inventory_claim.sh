@@ -2,12 +2,13 @@
 set -eu
 umask 077
 inventory=$1 instance=$2
-if [ "$(cat "$inventory/.slipway" 2>/dev/null)" = "$instance" ]; then exit 0; fi
+# One that another user made with that name in it is theirs, and so would be what we write there.
+if [ -O "$inventory" ] && [ "$(cat "$inventory/.slipway" 2>/dev/null)" = "$instance" ]; then exit 0; fi
 if [ -e "$inventory" ] || [ -L "$inventory" ]; then echo "$inventory exists" >&2; exit 65; fi
-# Below another instance's directory it would go together with that one.
+# Below another instance's directory it would go together with that one. In a home .slipway is a directory: our jobs.
 parent=$(readlink -m "${inventory%/*}/")
 while [ "$parent" != / ]; do
-    [ ! -e "$parent/.slipway" ] || { echo "it is within $parent, which is another VNF's inventory" >&2; exit 1; }
+    [ ! -f "$parent/.slipway" ] || { echo "it is within $parent, which is another VNF's inventory" >&2; exit 1; }
     parent=$(dirname "$parent")
 done
 mkdir -p "${inventory%/*}"

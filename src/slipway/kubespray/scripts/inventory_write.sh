@@ -3,7 +3,7 @@
 set -eu
 umask 077
 inventory=$1 instance=$2
-[ "$(cat "$inventory/.slipway" 2>/dev/null)" = "$instance" ] || { echo "$inventory is not of this VNF" >&2; exit 65; }
+[ -O "$inventory" ] && [ "$(cat "$inventory/.slipway" 2>/dev/null)" = "$instance" ] || { echo "$inventory is not of this VNF" >&2; exit 65; }
 rm -rf "$inventory"/.new.*   # of somebody who was killed: private keys are in it
 new=$(mktemp -d "$inventory/.new.XXXXXXXXXX")
 trap 'rm -rf "$new"' EXIT

@@ -11,7 +11,8 @@ import asyncio
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -79,12 +80,12 @@ async def run_to_end(
     for other in (await run(host, "runs_list", run_name(ansible, ctx, args.run), "running")).text.splitlines():
         if other != name:
             await host.remove_job(other, kill=True)
-    following = asyncio.create_task(_follow(host, events, report, slots, ctx))
+    secrets = await _secrets(nodes, args.setup, ctx)
+    following = asyncio.create_task(_follow(host, events, report, partial(report.progress, slots, secrets), ctx))
     try:
         await host.run_job(name, command, limit=seconds, description=playbook)
     except StepError as error:
         expired = f"timed out after {seconds}" in error.detail
-        secrets = await _secrets(nodes, args.setup, ctx)
         if error.temporary and not expired:  # it may still run, and is found again
             raise StepError(hidden(error.detail, secrets), temporary=True, data=error.data) from None
         said = await _report(host, events, error) if not expired else report
@@ -125,7 +126,7 @@ async def dead_nodes(deps: Dependencies, nodes: Sequence[Node], ctx: StepContext
     return {node.name for node in nodes if node.machine in off}
 
 
-async def _follow(host: RemoteHost, events: str, report: RunReport, slots: Mapping[str, str], ctx: StepContext) -> None:
+async def _follow(host: RemoteHost, events: str, report: RunReport, told: Callable[[], str], ctx: StepContext) -> None:
     """Until it is cancelled. What can't be read now is read the next time."""
     followed = Followed(report)
     while True:
@@ -133,7 +134,7 @@ async def _follow(host: RemoteHost, events: str, report: RunReport, slots: Mappi
         with contextlib.suppress(StepError):
             printed = await run(host, "events_follow", events, str(followed.known), str(PIECE), check=False)
             if followed.read(printed.stdout):
-                ctx.progress(report.progress(slots))
+                ctx.progress(told())
 
 
 class Followed:
@@ -174,7 +175,7 @@ def _failed(
 ) -> StepError:
     told = report.explanation(slots, secrets) or hidden(error.detail, secrets)
     if expired:
-        told = hidden(f"{error.detail} It was at {report.progress(slots)}.", secrets)
+        told = f"{hidden(error.detail, secrets)} It was at {report.progress(slots, secrets)}."
     return StepError(
         f"{playbook} failed. {told}",
         cure="mend what Ansible names and retry: kubespray does again only what is missing. All that it printed is in "
