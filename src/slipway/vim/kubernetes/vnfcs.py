@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress
+from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress, ref_of
 from slipway.kube.owners import PODS, PODS_OF_WORKLOADS, Kinds, find_owned, machines_in, owned_by
 from slipway.kube.pods import condition
 from slipway.kube.watch import Selection, wait_until
@@ -18,12 +18,17 @@ from slipway.waiting import Observation
 
 async def list_vnfcs(api: ObjectApi, roots: Sequence[Object]) -> list[FoundMachine]:
     """Of objects with the annotation that says which VDU they are."""
-    found = list[FoundMachine]()
+    return [vnfc for vnfc, _ in await list_placed_vnfcs(api, roots)]
+
+
+async def list_placed_vnfcs(api: ObjectApi, roots: Sequence[Object]) -> list[tuple[FoundMachine, ObjectRef]]:
+    """And the object that each is: of a root without a namespace it may be in any."""
+    found = list[tuple[FoundMachine, ObjectRef]]()
     for kinds, some in _by_kinds(roots).items():
         owned = await find_owned(api, some, kinds)
         for root in some:
-            found += (_vnfc(one, root) for one in owned[root["metadata"]["uid"]] if _counts(one))
-    return sorted(found, key=lambda one: (one.vdu, one.name))
+            found += ((_vnfc(one, root), ref_of(one)) for one in owned[root["metadata"]["uid"]] if _counts(one))
+    return sorted(found, key=lambda one: (one[0].vdu, one[0].name))
 
 
 async def wait_for_vnfcs(
@@ -60,7 +65,7 @@ async def _wait(
             metadata_only=kind != kinds[-1] and kind[1] != MACHINE_SET,
         )
         for kind in kinds
-        for namespace in sorted({str(root["metadata"].get("namespace")) for root in roots})
+        for namespace in _namespaces(roots)
     ]
     wanted_kind = kinds[-1][1]
 
@@ -94,10 +99,10 @@ async def _wait(
     return [_vnfc(one, by_uid[uid]) for uid, some in of_roots(found).items() for one in some if _counts(one)]
 
 
-def vnfc_ref(vnfc: FoundMachine, root: Object) -> ObjectRef:
-    """The object that a VNFC of a root is."""
-    *_, (api_version, kind) = _kinds(root)
-    return ObjectRef(api_version, kind, vnfc.name, root["metadata"].get("namespace"))
+def _namespaces(roots: Sequence[Object]) -> list[str | None]:
+    """Where what belongs to them may be: everywhere (None) when one of them is in no namespace."""
+    places = {root["metadata"].get("namespace") for root in roots}
+    return [None] if None in places else sorted(places)
 
 
 def is_ready(vnfc: Object) -> bool:
