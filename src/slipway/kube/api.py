@@ -23,7 +23,7 @@ from slipway.kube import errors
 from slipway.kube.credentials import Credentials, tls
 from slipway.kube.discovery import Discovery
 from slipway.kube.errors import KubeError
-from slipway.kube.interface import Object, Objects, PatchKind, Propagation, are_objects
+from slipway.kube.interface import Object, Objects, PatchKind, Propagation, are_objects, list_metadata
 from slipway.model.errors import OutgoingRequestError
 from slipway.model.json_documents import has_more_values, memory_of
 from slipway.outgoing.guard import Guard
@@ -273,8 +273,7 @@ class Api:
             if not are_objects(found := page.get("items") or []):
                 raise errors.not_kubernetes(asked, answer)
             items += found
-            following = (page.get("metadata") or {}).get("continue")
-            if not following:
+            if not (following := list_metadata(page).get("continue")):
                 return items
             query["continue"] = following
         raise errors.too_large(asked, f"{self._most_pages} pages")

@@ -111,6 +111,12 @@ def are_objects(found: Any) -> bool:
     return True
 
 
+def list_metadata(page: Object) -> Object:
+    """Of a page of a list, or a bookmark: how it goes on, and the version that it is of."""
+    metadata = page.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
 def ref_of(manifest: Object) -> ObjectRef:
     """StepError when it lacks what names an object."""
     api_version, kind, metadata = (manifest.get(key) for key in ("apiVersion", "kind", "metadata"))

@@ -26,7 +26,7 @@ import msgspec
 from slipway.kube import errors
 from slipway.kube.discovery import Resource
 from slipway.kube.errors import KubeError
-from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress, are_objects
+from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress, are_objects, list_metadata
 from slipway.model.errors import StepError
 from slipway.model.json_documents import memory_of
 from slipway.waiting import Backoff, Observation
@@ -216,7 +216,7 @@ class Watch(Generic[T]):
             for one in items:
                 found.put(selection.ref(one), self._kept(selection, one))
                 self._check_size(selection, found)
-            metadata = page.get("metadata") or {}
+            metadata = list_metadata(page)
             if not (following := metadata.get("continue")):
                 self._replace(selection, found)
                 return str(metadata.get("resourceVersion") or "")
@@ -241,7 +241,7 @@ class Watch(Generic[T]):
         self._troubles.pop(selection, None)
         if kind != "BOOKMARK":
             self._changed.set()
-        return str((found.get("metadata") or {}).get("resourceVersion") or "")
+        return str(list_metadata(found).get("resourceVersion") or "")
 
     def _kept(self, selection: Selection, found: Object) -> T:
         """An item of a list does not say what it is, and one of metadata says something else."""

@@ -99,6 +99,22 @@ async def test_what_is_no_list_of_objects_is_told_as_such(items: Any) -> None:
                 await wait_until(api, [Selection(PODS)], never, "it", 60, keep=lambda one: one)
 
 
+async def test_a_list_without_metadata_has_one_page() -> None:
+    with answering(lambda _: Reply(200, {"metadata": [1], "items": []})) as api:
+        async with api:
+            assert await api.list("/api/v1/pods") == []
+
+
+async def test_discovery_that_is_nested_without_end_is_told_as_such() -> None:
+    nested: Any = []
+    for _ in range(800):
+        nested = [nested]
+    with answering(lambda _: Reply(200, {"kind": "APIGroupDiscoveryList", "items": [], "x": nested})) as api:
+        async with api:
+            with pytest.raises(KubeError, match=r"the answer is not (one of Kubernetes|a Kubernetes object)"):
+                await api.discovery.resource("v1", "Pod")
+
+
 @pytest.mark.parametrize("found", [None, [], "text", {}, {"metadata": {"name": "p"}}])
 async def test_what_is_no_event_is_told_as_such(found: Any) -> None:
     class Wrong(Endless):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import Any, cast
 
+import pytest
+
 from slipway.kube.discovery import Resource
 from slipway.kube.interface import Object, ObjectRef, Objects
 from slipway.kube.ownership import INSTANCE, Owner
@@ -85,6 +87,16 @@ async def test_its_pods_are_found_and_waited_for_in_all_namespaces() -> None:
     ((vnfc, ref),) = await list_placed_vnfcs(session.api, roots)
     assert (vnfc.id, vnfc.vdu, ref) == ("p", "web", ObjectRef("v1", "Pod", "web-1", "ships"))
     assert [one.id for one in await wait_for_vnfcs(session.api, roots, 10)] == ["p"]
+
+
+@pytest.mark.parametrize("status", [[1], "Running", {"conditions": [5]}, {"conditions": {"a": 1}}])
+async def test_a_pod_that_says_nonsense_of_itself_is_not_ready(status: Any) -> None:
+    cluster = Cluster()
+    session = session_on(cluster)
+    (pod,) = cluster.objects["/api/v1/pods"]
+    pod |= {"status": status, "spec": [1]}
+    ((vnfc, _),) = await list_placed_vnfcs(session.api, await roots_of(session, [FLEET], None))
+    assert (vnfc.ready, vnfc.host) == (False, None)
 
 
 async def test_pods_that_a_scale_out_brought_leave_first_wherever_they_are() -> None:

@@ -12,6 +12,7 @@ from slipway.kube.watch import Selection, wait_until
 from slipway.model.machine import FoundMachine
 from slipway.vim.kubernetes.cluster_api import CLUSTER_API, MACHINE, MACHINE_SET, is_cluster_api, is_of_former_template
 from slipway.vim.kubernetes.object_plan import VDU
+from slipway.vim.kubernetes.pod_references import at
 from slipway.vim.kubernetes.waves import Wave, wave_of
 from slipway.waiting import Observation
 
@@ -116,12 +117,12 @@ def _counts(vnfc: Object) -> bool:
 
 def _pod_phase(vnfc: Object) -> str | None:
     """Machines have a phase as well, which is for people alone."""
-    return (vnfc.get("status") or {}).get("phase") if vnfc.get("kind") != MACHINE else None
+    return at(vnfc, "status").get("phase") if vnfc.get("kind") != MACHINE else None
 
 
 def _number(root: Object) -> int | None:
     """How many there are to be; None where that is not for the object to say."""
-    spec, status = root.get("spec") or {}, root.get("status") or {}
+    spec, status = at(root, "spec"), at(root, "status")
     if is_cluster_api(root):
         return spec.get("replicas") if isinstance(spec.get("replicas"), int) else None
     number: Any = {
@@ -152,7 +153,7 @@ def slim(found: Object) -> Object:
     """What is kept of each while they are watched: there may be thousands."""
     metadata = found["metadata"]
     kept = ("name", "namespace", "uid", "ownerReferences", "deletionTimestamp")
-    spec, status = found.get("spec") or {}, found.get("status") or {}
+    spec, status = at(found, "spec"), at(found, "status")
     return {
         "apiVersion": found.get("apiVersion"),
         "kind": found.get("kind"),
@@ -168,7 +169,7 @@ def slim(found: Object) -> Object:
 def _vnfc(found: Object, root: Object) -> FoundMachine:
     metadata = found["metadata"]
     annotations = root["metadata"].get("annotations") or {}
-    spec, status = found.get("spec") or {}, found.get("status") or {}
+    spec, status = at(found, "spec"), at(found, "status")
     return FoundMachine(
         id=metadata["uid"],
         name=metadata["name"],
@@ -176,5 +177,5 @@ def _vnfc(found: Object, root: Object) -> FoundMachine:
         type=found.get("kind") or "Pod",
         resource_id=metadata["name"],
         ready=is_ready(found),
-        host=spec.get("nodeName") or (status.get("nodeRef") or {}).get("name"),
+        host=spec.get("nodeName") or at(status, "nodeRef").get("name"),
     )
