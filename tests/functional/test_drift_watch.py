@@ -37,12 +37,12 @@ class Vim:
     """What it tells, or does not."""
 
     def __init__(self) -> None:
-        self.problems: tuple[str, ...] | VimError = ()
+        self.problems: tuple[str, ...] | Exception = ()
         self.asked = list[str]()
 
     async def look(self, instance_id: str) -> tuple[str, ...]:
         self.asked.append(instance_id)
-        if isinstance(self.problems, VimError):
+        if isinstance(self.problems, Exception):
             raise self.problems
         return self.problems
 
@@ -70,6 +70,17 @@ async def test_what_is_found_is_told_once_and_its_end_as_well(tmp_path: Path, ca
         await watch.look_once()
         assert told(caplog) == [f"VNF instance {vnf} is as it was made again"]
         assert elsewhere not in vim.asked
+
+
+async def test_one_vim_that_answers_with_nonsense_ends_nobody_elses_look(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with rig_in(settings_in(tmp_path)) as world:
+        first, second, vim = await on_kubernetes(world), await on_kubernetes(world), Vim()
+        vim.problems = KeyError("metadata")
+        await DriftWatch(world.slipway.database, vim.look, [KUBERNETES], 300).look_once()
+        assert set(vim.asked) == {first, second}
+        assert sorted(told(caplog)) == sorted(f"VNF instance {one} can't be looked at" for one in (first, second))
 
 
 async def test_a_vnf_that_an_operation_works_on_is_not_looked_at(tmp_path: Path) -> None:

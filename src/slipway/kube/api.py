@@ -23,9 +23,9 @@ from slipway.kube import errors
 from slipway.kube.credentials import Credentials, tls
 from slipway.kube.discovery import Discovery
 from slipway.kube.errors import KubeError
-from slipway.kube.interface import Object, Objects, PatchKind, Propagation
+from slipway.kube.interface import Object, Objects, PatchKind, Propagation, are_objects, list_metadata
 from slipway.model.errors import OutgoingRequestError
-from slipway.model.json_documents import has_more_values
+from slipway.model.json_documents import has_more_values, memory_of
 from slipway.outgoing.guard import Guard
 from slipway.outgoing.handshake import closed_if_cancelled
 
@@ -48,6 +48,7 @@ PAGE = 500
 PAGE_OF_NAMES = 100  # whole objects come: a node with its images has some ten thousand bytes
 PAGES = 1000
 PAGES_GUARDED = 100
+MOST_LISTED_GUARDED = 512 << 20  # bytes of memory for all lists of one session, as they are
 FIELD_MANAGER = "slipway"
 JSON = "application/json"
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -109,6 +110,8 @@ class Api:
         self._largest = largest or (LARGEST if guard is None else LARGEST_GUARDED)
         self._most_values = MOST_VALUES if guard is None else MOST_VALUES_GUARDED
         self._most_pages = PAGES if guard is None else PAGES_GUARDED
+        self._most_listed = None if guard is None else MOST_LISTED_GUARDED
+        self._listed = 0
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._discovery = Discovery(self._get_as, credentials.server)
         self._client: httpx.AsyncClient | None = None
@@ -161,7 +164,7 @@ class Api:
 
     async def _get_as(self, path: str, *, accept: str | None = None, **query: str) -> Object:
         """In the form that is wanted, if the server has it."""
-        return await self._read(dict[str, Any], "GET", path, query, accept=f"{accept},{JSON}" if accept else JSON)
+        return await self._read(dict[str, Any], "GET", path, query, accept=_or_json(accept))
 
     async def list(self, path: str, *, metadata_only: bool = False, **query: str) -> Objects:
         try:
@@ -196,7 +199,10 @@ class Api:
 
     async def server_side_apply(self, path: str, manifest: Object, *, force: bool = False) -> Object:
         query = {"fieldManager": FIELD_MANAGER, "force": "true" if force else "false"}
-        return await self._json("PATCH", path, query, manifest, "application/apply-patch+yaml")
+        applied = await self._json("PATCH", path, query, manifest, "application/apply-patch+yaml")
+        if not are_objects([applied]):
+            raise errors.not_kubernetes(self._asked("PATCH", path), msgspec.json.encode(applied))
+        return applied
 
     async def patch(self, path: str, body: Object | Objects, kind: PatchKind = "merge") -> Object:
         return await self._json("PATCH", path, {"fieldManager": FIELD_MANAGER}, body, PATCHES[kind])
@@ -231,8 +237,10 @@ class Api:
             async for line in lines:
                 event = await self._decoded(dict[str, Any], line, asked)
                 if event.get("type") == "ERROR":
-                    status = event.get("object") or {}
-                    raise errors.refused(asked, status.get("code") or 500, msgspec.json.encode(status))
+                    status = event.get("object")
+                    code = status.get("code") if isinstance(status, dict) else None
+                    said = code if isinstance(code, int) and code else 500
+                    raise errors.refused(asked, said, msgspec.json.encode(status))
                 yield event
 
     async def _lines(self, path: str, query: dict[str, str], accept: str) -> AsyncGenerator[bytes, None]:
@@ -263,14 +271,20 @@ class Api:
     async def _pages(self, path: str, query: dict[str, str], metadata_only: bool) -> Objects:
         items: Objects = []
         query = {"limit": str(PAGE), **query}
+        asked, accept = self._asked("GET", path), _or_json(METADATA_LIST if metadata_only else None)
         for _ in range(self._most_pages):
-            page = await self.get(path, metadata_only=metadata_only, **query)
-            items += page.get("items") or []
-            following = (page.get("metadata") or {}).get("continue")
-            if not following:
+            answer = await self._call("GET", path, query, accept=accept)
+            self._listed += memory_of(answer)
+            if self._most_listed is not None and self._listed > self._most_listed:
+                raise errors.too_large(asked, f"what is taken of one cluster at once, {self._most_listed >> 20} MiB")
+            page = await self._decoded(dict[str, Any], answer, asked)
+            if not are_objects(found := page.get("items") or []):
+                raise errors.not_kubernetes(asked, answer)
+            items += found
+            if not (following := list_metadata(page).get("continue")):
                 return items
             query["continue"] = following
-        raise errors.too_large(self._asked("GET", path), f"{self._most_pages} pages")
+        raise errors.too_large(asked, f"{self._most_pages} pages")
 
     async def _json(
         self, verb: str, path: str, query: dict[str, str] | None = None, body: Any = None, content_type: str = JSON
@@ -385,6 +399,10 @@ class Api:
 
     def _asked(self, verb: str, path: str) -> str:
         return errors.short(f"{verb} {path} on {self._credentials.server}")
+
+
+def _or_json(accept: str | None) -> str:
+    return f"{accept},{JSON}" if accept else JSON
 
 
 @contextmanager

@@ -233,7 +233,7 @@ def _read(answer: Object, kind: type[Any], server: str) -> Any:
     """Null stands for an empty list, as Go writes it."""
     try:
         return msgspec.convert(_without_null(answer), kind)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, RecursionError) as error:
         raise KubeError(
             f"Discovery on {server}: the answer is not one of Kubernetes: {errors.short(str(error))}"
         ) from None

@@ -20,8 +20,9 @@ _SHORTEST_SECRET = 4  # a shorter one would blank out half of any text
 # An API server that has just started knows no roles yet, and refuses even the administrator whom kubeadm made.
 _NO_ROLES_YET = 'User "kubernetes-admin" cannot '
 
-# What server-side apply says of a manifest that does not fit the schema, with status 500.
-NOT_THE_SCHEMA = "failed to create typed patch object"
+# What server-side apply says of a manifest that does not fit the schema, with status 500; the other of a value that is
+# of the right type and yet none: a quantity, a time, bytes as base64.
+NOT_THE_SCHEMA = ("failed to create typed patch object", "failed to convert new object")
 QUOTA = "exceeded quota:"
 DENIED = re.compile(r"admission webhook .* denied the request|ValidatingAdmissionPolicy .* denied request")
 _ACCOUNT = re.compile(r'\b[Uu]ser "')  # whom roles don't allow something; admission plugins name the object alone
@@ -166,7 +167,11 @@ def _status(body: bytes) -> _Status:
 def _is_temporary(status: int, message: str) -> bool:
     if status == 403:
         return _NO_ROLES_YET in message
-    return (status == 429 or status >= 500) and NOT_THE_SCHEMA not in message
+    return (status == 429 or status >= 500) and not _is_of_the_schema(message)
+
+
+def _is_of_the_schema(message: str) -> bool:
+    return any(said in message for said in NOT_THE_SCHEMA)
 
 
 def is_admission(status: int | None, message: str) -> bool:
@@ -175,7 +180,7 @@ def is_admission(status: int | None, message: str) -> bool:
 
 
 def _cure(status: int, reason: str, message: str) -> str | None:
-    if NOT_THE_SCHEMA in message:
+    if _is_of_the_schema(message):
         return "correct the field that is named."
     if status == 403 and QUOTA in message:
         return "free some of the quota that is named, or have it raised."

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+
+import msgspec
 
 from slipway.model.errors import StepError
 
@@ -90,6 +92,36 @@ class ObjectApi(KubeApi, Protocol):
         *,
         version: str | None = None,
     ) -> None: ...
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
+    uid: str
+    namespace: Annotated[str, msgspec.Meta(max_length=253)] | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: list[dict[str, Any]] | None = None
+    finalizers: list[str] | None = None
+    managed_fields: list[dict[str, Any]] | None = None
+
+
+class _Object(msgspec.Struct):
+    metadata: _Metadata
+
+
+def are_objects(found: Any) -> bool:
+    """Whether a server's answer is a list of objects: one that is not Kubernetes' may send anything in their place."""
+    try:
+        msgspec.convert(found, list[_Object])
+    except (msgspec.ValidationError, RecursionError):
+        return False
+    return True
+
+
+def list_metadata(page: Object) -> Object:
+    """Of a page of a list, or a bookmark: how it goes on, and the version that it is of."""
+    metadata = page.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def ref_of(manifest: Object) -> ObjectRef:

@@ -75,8 +75,9 @@ def controller_kind(pod: Object) -> str | None:
 
 def condition(found: Object, kind: str) -> Object:
     """One of the conditions in an object's status; empty when it has none of that kind."""
-    conditions: list[Object] = _part(found, "status").get("conditions") or []
-    return next((one for one in conditions if one.get("type") == kind), {})
+    conditions = _part(found, "status").get("conditions")
+    listed = conditions if isinstance(conditions, list) else []
+    return next((one for one in listed if isinstance(one, dict) and one.get("type") == kind), {})
 
 
 def names(pods: Iterable[object], joint: Literal[", ", "; "] = ", ") -> str:
@@ -87,4 +88,5 @@ def names(pods: Iterable[object], joint: Literal[", ", "; "] = ", ") -> str:
 
 
 def _part(found: Object, name: str) -> dict[str, Any]:
-    return found.get(name) or {}
+    part = found.get(name)
+    return part if isinstance(part, dict) else {}

@@ -21,11 +21,14 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
+import msgspec
+
 from slipway.kube import errors
 from slipway.kube.discovery import Resource
 from slipway.kube.errors import KubeError
-from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress
+from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress, are_objects, list_metadata
 from slipway.model.errors import StepError
+from slipway.model.json_documents import memory_of
 from slipway.waiting import Backoff, Observation
 
 T = TypeVar("T")
@@ -34,6 +37,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0  # seconds before a watch is begun again
 MOST_SELECTIONS = 100  # each is a connection
 BY_NAME = 3  # objects of a kind that are watched each by its name
 MOST_OBJECTS = 100_000  # of one selection
+MOST_KEPT = 256 << 20  # bytes of memory for what is kept of all of them: a cluster may send anything
 DEBOUNCE = 0.05  # seconds in which changes are gathered before they are looked at
 REPORT_EVERY = 2.0  # seconds
 
@@ -66,11 +70,10 @@ class Selection:
         return {key: value for key, value in chosen.items() if value}
 
     def ref(self, found: Object) -> ObjectRef:
-        metadata = found.get("metadata")
-        name = metadata.get("name") if isinstance(metadata, dict) else None
-        if not isinstance(metadata, dict) or not isinstance(name, str):
-            raise KubeError(f"GET {self.path}: an object without a name came back.")
-        return ObjectRef(self.resource.api_version, self.resource.kind, name, metadata.get("namespace"))
+        if not are_objects([found]):
+            raise KubeError(f"GET {self.path}: what came back is no object of Kubernetes.")
+        metadata = found["metadata"]
+        return ObjectRef(self.resource.api_version, self.resource.kind, metadata["name"], metadata.get("namespace"))
 
 
 async def wait_until(
@@ -107,6 +110,24 @@ async def wait_until(
     )
 
 
+class _Kept(Generic[T]):
+    """What is kept of the objects of a selection, and about how many bytes of memory that takes."""
+
+    def __init__(self) -> None:
+        self.objects: dict[ObjectRef, T] = {}
+        self._sizes: dict[ObjectRef, int] = {}
+        self.size = 0
+
+    def put(self, ref: ObjectRef, one: T) -> None:
+        self.drop(ref)
+        self.objects[ref], self._sizes[ref] = one, memory_of(msgspec.json.encode([ref, one]))
+        self.size += self._sizes[ref]
+
+    def drop(self, ref: ObjectRef) -> None:
+        self.objects.pop(ref, None)
+        self.size -= self._sizes.pop(ref, 0)
+
+
 class Watch(Generic[T]):
     """What there is of several selections, kept up to date while it is entered."""
 
@@ -115,7 +136,7 @@ class Watch(Generic[T]):
             raise StepError(f"{len(selections)} kinds of objects can't be watched at once; {MOST_SELECTIONS} can.")
         self._api, self._keep = api, keep
         self._selections = list(dict.fromkeys(selections))
-        self._found: dict[Selection, dict[ObjectRef, T]] = {}
+        self._found: dict[Selection, _Kept[T]] = {}
         self._troubles: dict[Selection, str] = {}
         self._changed = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -137,7 +158,7 @@ class Watch(Generic[T]):
     @property
     def objects(self) -> Mapping[ObjectRef, T]:
         """As of now."""
-        return ChainMap(*self._found.values())
+        return ChainMap(*(kept.objects for kept in self._found.values()))
 
     @property
     def complete(self) -> bool:
@@ -175,7 +196,7 @@ class Watch(Generic[T]):
                         backoff.reset()
             except KubeError as error:
                 if error.status == 404:  # its CustomResourceDefinition is gone, and all objects with it
-                    self._replace(selection, {})
+                    self._replace(selection, _Kept())
                 elif not error.temporary and error.status != 410:
                     raise
                 if error.status is not None:
@@ -185,45 +206,54 @@ class Watch(Generic[T]):
 
     async def _list(self, selection: Selection) -> str:
         """The version to watch from. Page by page, so that whole objects are few at a time."""
-        found: dict[ObjectRef, T] = {}
+        found = _Kept[T]()
         query = {"limit": PAGE, **selection.query}
         while True:
             page = await self._api.get(selection.path, metadata_only=selection.metadata_only, **query)
-            found |= {selection.ref(one): self._kept(selection, one) for one in page.get("items") or []}
-            self._check_size(selection, found)
-            metadata = page.get("metadata") or {}
+            items = page.get("items") or []
+            if not are_objects(items):
+                raise KubeError(f"GET {selection.path}: what came back is no list of Kubernetes.")
+            for one in items:
+                found.put(selection.ref(one), self._kept(selection, one))
+                self._check_size(selection, found)
+            metadata = list_metadata(page)
             if not (following := metadata.get("continue")):
                 self._replace(selection, found)
                 return str(metadata.get("resourceVersion") or "")
             query["continue"] = following
 
-    def _replace(self, selection: Selection, found: dict[ObjectRef, T]) -> None:
+    def _replace(self, selection: Selection, found: _Kept[T]) -> None:
         self._found[selection] = found
         self._troubles.pop(selection, None)
         self._changed.set()
 
     def _take(self, selection: Selection, event: Object) -> str:
         """The version after it."""
-        kind, found = event.get("type"), event.get("object") or {}
+        kind, found = event.get("type"), event.get("object")
+        if not isinstance(found, dict):
+            raise KubeError(f"GET {selection.path}: an event without an object came back.")
         known = self._found[selection]
         if kind in ("ADDED", "MODIFIED"):
-            known[selection.ref(found)] = self._kept(selection, found)
+            known.put(selection.ref(found), self._kept(selection, found))
             self._check_size(selection, known)
         elif kind == "DELETED":
-            known.pop(selection.ref(found), None)
+            known.drop(selection.ref(found))
         self._troubles.pop(selection, None)
         if kind != "BOOKMARK":
             self._changed.set()
-        return str((found.get("metadata") or {}).get("resourceVersion") or "")
+        return str(list_metadata(found).get("resourceVersion") or "")
 
     def _kept(self, selection: Selection, found: Object) -> T:
         """An item of a list does not say what it is, and one of metadata says something else."""
         what = {"apiVersion": selection.resource.api_version, "kind": selection.resource.kind}
         return self._keep(found | what)
 
-    def _check_size(self, selection: Selection, found: Mapping[ObjectRef, T]) -> None:
-        if len(found) > MOST_OBJECTS:
+    def _check_size(self, selection: Selection, found: _Kept[T]) -> None:
+        if len(found.objects) > MOST_OBJECTS:
             raise errors.too_large(f"GET {selection.path}", f"{MOST_OBJECTS} objects")
+        others = sum(kept.size for kept in self._found.values() if kept is not found)
+        if found.size + others > MOST_KEPT:
+            raise errors.too_large(f"GET {selection.path}", f"what is kept of one cluster, {MOST_KEPT >> 20} MiB")
 
 
 async def select(

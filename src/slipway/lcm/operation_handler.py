@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec.structs import replace
@@ -97,15 +98,9 @@ class LcmOperationHandler:
         connection = await self._connection(situation.instance.vnf.id, vim, situation.operation)
         driver = self._drivers.for_type(connection.vim_type)
         vnf = situation.instance.vnf
-        try:
-            async with asyncio.timeout(FIND_SECONDS):
-                reported = await driver.find(connection, vnf.id, inventory(vnf.instantiated_vnf_info))
-        except TimeoutError:
-            raise VimError(
-                f"timed out after {FIND_SECONDS:g} s waiting for the VIM to say what it has of VNF instance {vnf.id}.",
-                VimFault.TEMPORARY,
-                cure="see that the VIM answers (slipway vim check), and begin the operation again.",
-            ) from None
+        cure = "see that the VIM answers (slipway vim check), and begin the operation again."
+        async with _within_time(vnf.id, cure):
+            reported = await driver.find(connection, vnf.id, inventory(vnf.instantiated_vnf_info))
         found = reconciled(reported, vnf.instantiated_vnf_info)
         files = await self._loaded(situation, vim) if files is None else files
         # Elsewhere than where requests are answered: a driver may have large templates to read.
@@ -127,7 +122,8 @@ class LcmOperationHandler:
         driver = self._drivers.for_type(connection.vim_type)
         if not isinstance(driver, ReportsDrift):
             return None
-        return await driver.drift(connection, instance_id, inventory(info))
+        async with _within_time(instance_id, "see that the VIM answers (slipway vim check), and ask again."):
+            return await driver.drift(connection, instance_id, inventory(info))
 
     async def _loaded(self, situation: Situation, vim: VimConnectionInfo | None) -> LoadedFiles:
         """The files of packages that drivers look at when they plan, so that planning itself reads nothing."""
@@ -190,3 +186,16 @@ class LcmOperationHandler:
             return settled
         report = OPERATIONS[operation.operation].report
         return replace(settled, **report(before.vnf, after.vnf, situation.request))
+
+
+@asynccontextmanager
+async def _within_time(instance_id: str, cure: str) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(FIND_SECONDS):
+            yield
+    except TimeoutError:
+        raise VimError(
+            f"timed out after {FIND_SECONDS:g} s waiting for the VIM to say what it has of VNF instance {instance_id}.",
+            VimFault.TEMPORARY,
+            cure=cure,
+        ) from None

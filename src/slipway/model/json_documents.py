@@ -13,6 +13,7 @@ from slipway.model.errors import BadRequest
 LARGEST = 1024 * 1024  # bytes as JSON
 DEEPEST = 64  # levels
 LARGEST_INTEGER = 2**63 - 1
+VALUE_BYTES = 64  # of a value in memory, beside its text
 _PLACE = re.compile(r" - at `(?:key in )?\$\.?(.*)`$")
 
 
@@ -60,6 +61,11 @@ def has_more_values(raw: bytes, most: int) -> bool:
         return False
     plain = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
     return plain.count(b'"') > 2 * most or _separators(b"".join(plain.split(b'"')[::2])) > most
+
+
+def memory_of(raw: bytes) -> int:
+    """About how many bytes a JSON document takes once it is read: the smallest value takes some sixty."""
+    return len(raw) + VALUE_BYTES * _separators(raw)
 
 
 def _separators(raw: bytes) -> int:

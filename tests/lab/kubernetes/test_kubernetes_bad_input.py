@@ -80,6 +80,19 @@ async def test_a_field_that_the_schema_refuses_is_named(connection: VimConnectio
     assert "spec.age" in error.detail
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("kind: Secret\nmetadata: {name: a}\ndata: {key: 'no base64!'}\n", "illegal base64"),
+        ("kind: LimitRange\nmetadata: {name: a}\nspec: {limits: [{type: Pod, max: {cpu: much}}]}\n", "quantities must"),
+    ],
+)
+async def test_a_value_that_is_none_is_told_at_once(connection: VimConnection, text: str, told: str) -> None:
+    error = await Cnf(connection, together(workload(), f"apiVersion: v1\n{text}")).refused()
+    assert told in error.detail
+    assert error.fault is VimFault.PERMANENT
+
+
 async def test_a_webhook_that_refuses_is_named_with_what_it_says(
     api: Api, connection: VimConnection, namespace: str
 ) -> None:

@@ -121,6 +121,20 @@ def test_a_kind_that_is_only_asked_has_a_cure() -> None:
     assert "leave it out of the manifests" in errors.refused("PATCH /x", 405, body).detail
 
 
+@pytest.mark.parametrize(
+    "why",
+    [
+        "failed to create typed patch object (a/b; /v1, Kind=Pod): .spec.x: field not declared in schema",
+        "failed to convert new object (a/b; /v1, Kind=Pod) to proper version: quantities must match the regular expr",
+    ],
+)
+def test_a_value_that_fits_no_schema_is_not_tried_again(why: str) -> None:
+    error = errors.refused("PATCH /x on https://k", 500, json.dumps({"kind": "Status", "message": why}).encode())
+    assert not error.temporary
+    assert "correct the field that is named" in error.detail
+    assert fault_of(error) is VimFault.PERMANENT
+
+
 def test_a_server_without_server_side_apply_is_named_as_one() -> None:
     error = errors.refused("PATCH /x on https://k", 415, b"415: Unsupported Media Type")
     assert "server-side apply" in error.detail

@@ -12,7 +12,6 @@ from slipway.model.machine import Found, FoundMachine
 from slipway.model.target import Renewal, VnfTarget
 from slipway.vim.kubernetes.cluster_api import is_of_former_template, removal_rounds
 from slipway.vim.kubernetes.driver import KubernetesVimDriver
-from slipway.vim.kubernetes.vnfcs import vnfc_ref
 from tests.unit.vim.kubernetes_targets import PATH, change, standing, target, together
 
 DRIVER = KubernetesVimDriver()
@@ -67,12 +66,6 @@ def test_a_machine_of_a_control_plane_has_its_version() -> None:
     machine = named("Machine", "one", "plane")
     assert is_of_former_template({**machine, "spec": {"version": "v1.34.0"}}, plane, {})
     assert not is_of_former_template({**machine, "spec": {"version": "v1.34.4"}}, plane, {})
-
-
-def test_a_vnfc_is_a_machine_of_the_version_that_the_package_speaks() -> None:
-    vnfc = FoundMachine(id="uid", name="one", vdu="plane", type="Machine", resource_id="one", ready=True)
-    ref = vnfc_ref(vnfc, named("KubeadmControlPlane", "plane", api_version="controlplane.cluster.x-k8s.io/v1beta1"))
-    assert (ref.api_version, ref.kind, ref.namespace) == ("cluster.x-k8s.io/v1beta1", "Machine", "edge")
 
 
 def a_workload_cluster() -> VnfTarget:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from slipway.model.errors import Unprocessable
+from slipway.model.errors import BadRequest, Unprocessable
 from slipway.vim.kubernetes.object_plan import rendered
 from slipway.vim.kubernetes.wanted import wanted_objects
 from tests.unit.vim.kubernetes_targets import INSTANCE, flavour, target, together
@@ -35,6 +35,16 @@ def test_a_path_of_the_request_comes_first() -> None:
     text = together(DEFINITION.replace("SUBRESOURCES", SCALE), POOL)
     _, pool = wanted_objects(target(text, count=3, vdu_mapping=mapping))
     assert rendered(pool.manifest.content, pool.plan, INSTANCE)["spec"] == {"colour": "red", "size": 3}
+
+
+@pytest.mark.parametrize("path", ["metadata", "metadata.name", "kind", "apiVersion", "status.size", ""])
+def test_a_path_that_is_no_place_for_a_number_is_refused(path: str) -> None:
+    mapping = {"web": {"kind": "Pool", "name": "web", "replicas_path": path}}
+    with pytest.raises(BadRequest, match=r"vdu_mapping\.web\.replicas_path"):
+        wanted_objects(target(POOL, vdu_mapping=mapping))
+    scale = SCALE.replace(".spec.nodes.count", f".{path}")
+    with pytest.raises(Unprocessable, match="no number of replicas"):
+        wanted_objects(target(together(DEFINITION.replace("SUBRESOURCES", scale), POOL)))
 
 
 def test_without_a_definition_in_the_package_the_cluster_is_asked() -> None:

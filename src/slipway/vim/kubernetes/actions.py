@@ -40,7 +40,7 @@ from slipway.vim.kubernetes.object_plan import CONTENT, OBJECT, PREREQUISITE, VD
 from slipway.vim.kubernetes.object_steps import READY_TIMEOUT, REMOVE_TIMEOUT
 from slipway.vim.kubernetes.session import Session, vim_errors
 from slipway.vim.kubernetes.used_by_others import SHARED, refuse_if_used
-from slipway.vim.kubernetes.vnfcs import list_vnfcs, vnfc_ref
+from slipway.vim.kubernetes.vnfcs import list_placed_vnfcs
 from slipway.vim.kubernetes.waits import let_new_pods_leave_first, until_gone, until_ready, until_vnfcs
 from slipway.vim.kubernetes.waves import DEFINITION, Wave, wave_of
 from slipway.waiting import Backoff
@@ -128,9 +128,8 @@ class ObjectActions:
     async def _delete_pods(self, args: DeletePods, ctx: StepContext) -> Outcome:
         async with self.session(ctx) as session:
             roots = await roots_of(session, args.vdus, args.namespace)
-            there = [one for one in await list_vnfcs(session.api, roots) if one.id in args.pods]
-            by_vdu = {root["metadata"]["annotations"][VDU]: root for root in roots}
-            doomed = [Doomed(vnfc_ref(one, by_vdu[one.vdu]), one.id) for one in there]
+            there = await list_placed_vnfcs(session.api, roots)
+            doomed = [Doomed(ref, vnfc.id) for vnfc, ref in there if vnfc.id in args.pods]
             await gather_or_cancel(delete(session.api, one) for one in doomed)
             await until_gone(session, doomed, READY_TIMEOUT)
             objects = await _applied(session, args.again, args.namespace)
@@ -206,17 +205,14 @@ async def remove_objects(
 
 async def _remove_at_once(session: Session, ours: Sequence[Object], grace: int | None) -> None:
     roots = [one for one in ours if VDU in (one["metadata"].get("annotations") or {})]
-    vnfcs = [one for one in await list_vnfcs(session.api, roots) if one.type == "Pod"] if grace is not None else []
+    vnfcs = await list_placed_vnfcs(session.api, roots) if grace is not None else []
     doomed = [Doomed(_ref(one), one["metadata"]["uid"]) for one in ours]
     await gather_or_cancel(
         delete(session.api, one, grace=grace if one.ref.kind == "Pod" else None, propagation=_propagation(one.ref))
         for one in doomed
     )
-    places = {root["metadata"]["annotations"][VDU]: root["metadata"]["namespace"] for root in roots}
-    await gather_or_cancel(
-        delete(session.api, Doomed(ObjectRef("v1", "Pod", one.name, places[one.vdu]), one.id), grace=grace)
-        for one in vnfcs
-    )
+    pods = [Doomed(ref, vnfc.id) for vnfc, ref in vnfcs if ref.kind == "Pod"]
+    await gather_or_cancel(delete(session.api, one, grace=grace) for one in pods)
     await until_gone(session, doomed, REMOVE_TIMEOUT)
 
 

@@ -24,6 +24,7 @@ FORCE = "force_conflicts"  # of one request: fields that others have set are set
 MOST_FILES = 200
 REPLICAS_PATH = "spec.replicas"
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_NO_NUMBERS = frozenset({"apiVersion", "kind", "metadata", "status"})
 _FIELD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(\.[A-Za-z][A-Za-z0-9_-]*){0,15}")
 
 
@@ -123,6 +124,11 @@ def namespace_of(given: Any) -> str | None:
     return given
 
 
+def is_replicas_path(path: Any) -> bool:
+    """Of a field that may hold a number: not one that says what the object is."""
+    return isinstance(path, str) and bool(_FIELD.fullmatch(path)) and path.split(".")[0] not in _NO_NUMBERS
+
+
 def _mapping(target: VnfTarget, given: Any) -> dict[str, MappedObject]:
     if given is None:
         return {}
@@ -139,7 +145,7 @@ def _mapping(target: VnfTarget, given: Any) -> dict[str, MappedObject]:
         if unknown := [key for key in one if key not in ("kind", "name", "replicas_path")]:
             raise BadRequest(f"{place}.{unknown[0]}: nothing is done about it; leave it out.")
         path = one.get("replicas_path")
-        if path is not None and not (isinstance(path, str) and _FIELD.fullmatch(path)):
+        if path is not None and not is_replicas_path(path):
             raise BadRequest(f"{place}.replicas_path: it must be the path of a field, such as {REPLICAS_PATH}.")
         mapping[vdu] = MappedObject(one["kind"], one["name"], path)
     return mapping

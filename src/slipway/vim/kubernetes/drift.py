@@ -50,7 +50,7 @@ def _changed(recorded: FoundObject, there: Object | None) -> str | None:
         return None
     entries = there["metadata"].get("managedFields") or ()
     ours = {FIELD_MANAGER, HELM} if is_of_release(recorded) else {FIELD_MANAGER}
-    others = [entry for entry in entries if entry.get("manager") not in ours and not entry.get("subresource")]
+    others = [entry for entry in entries if str(entry.get("manager")) not in ours and not entry.get("subresource")]
     latest = sorted(others, key=lambda entry: str(entry.get("time")), reverse=True)
     managers = list(dict.fromkeys(str(entry.get("manager")) for entry in latest))[:MOST_NAMED]
     by = f" by {short(', '.join(managers))}" if managers else ""

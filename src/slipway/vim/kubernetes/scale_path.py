@@ -6,7 +6,7 @@ from typing import Any
 
 from slipway.kube.errors import KubeError
 from slipway.model.errors import VimError, VimFault
-from slipway.vim.kubernetes.cnf_parameters import MAPPING, REPLICAS_PATH
+from slipway.vim.kubernetes.cnf_parameters import MAPPING, REPLICAS_PATH, is_replicas_path
 from slipway.vim.kubernetes.object_plan import ObjectPlan
 from slipway.vim.kubernetes.pod_references import at, mappings
 from slipway.vim.kubernetes.session import Session
@@ -17,7 +17,8 @@ DEFINITIONS = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 def scale_path(version: dict[str, Any]) -> str | None:
     """Of one of the versions in a definition; None when its objects have no `/scale`."""
     path = at(version, "subresources", "scale").get("specReplicasPath")
-    return path.lstrip(".") if isinstance(path, str) and path.startswith(".") else None
+    found = path.lstrip(".") if isinstance(path, str) and path.startswith(".") else None
+    return found if is_replicas_path(found) else None
 
 
 async def find_scale_path(session: Session, plan: ObjectPlan) -> str | None:

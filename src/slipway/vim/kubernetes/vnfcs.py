@@ -5,25 +5,31 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress
+from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress, ref_of
 from slipway.kube.owners import PODS, PODS_OF_WORKLOADS, Kinds, find_owned, machines_in, owned_by
 from slipway.kube.pods import condition
 from slipway.kube.watch import Selection, wait_until
 from slipway.model.machine import FoundMachine
 from slipway.vim.kubernetes.cluster_api import CLUSTER_API, MACHINE, MACHINE_SET, is_cluster_api, is_of_former_template
 from slipway.vim.kubernetes.object_plan import VDU
+from slipway.vim.kubernetes.pod_references import at
 from slipway.vim.kubernetes.waves import Wave, wave_of
 from slipway.waiting import Observation
 
 
 async def list_vnfcs(api: ObjectApi, roots: Sequence[Object]) -> list[FoundMachine]:
     """Of objects with the annotation that says which VDU they are."""
-    found = list[FoundMachine]()
+    return [vnfc for vnfc, _ in await list_placed_vnfcs(api, roots)]
+
+
+async def list_placed_vnfcs(api: ObjectApi, roots: Sequence[Object]) -> list[tuple[FoundMachine, ObjectRef]]:
+    """And the object that each is: of a root without a namespace it may be in any."""
+    found = list[tuple[FoundMachine, ObjectRef]]()
     for kinds, some in _by_kinds(roots).items():
         owned = await find_owned(api, some, kinds)
         for root in some:
-            found += (_vnfc(one, root) for one in owned[root["metadata"]["uid"]] if _counts(one))
-    return sorted(found, key=lambda one: (one.vdu, one.name))
+            found += ((_vnfc(one, root), ref_of(one)) for one in owned[root["metadata"]["uid"]] if _counts(one))
+    return sorted(found, key=lambda one: (one[0].vdu, one[0].name))
 
 
 async def wait_for_vnfcs(
@@ -60,7 +66,7 @@ async def _wait(
             metadata_only=kind != kinds[-1] and kind[1] != MACHINE_SET,
         )
         for kind in kinds
-        for namespace in sorted({str(root["metadata"].get("namespace")) for root in roots})
+        for namespace in _namespaces(roots)
     ]
     wanted_kind = kinds[-1][1]
 
@@ -94,10 +100,10 @@ async def _wait(
     return [_vnfc(one, by_uid[uid]) for uid, some in of_roots(found).items() for one in some if _counts(one)]
 
 
-def vnfc_ref(vnfc: FoundMachine, root: Object) -> ObjectRef:
-    """The object that a VNFC of a root is."""
-    *_, (api_version, kind) = _kinds(root)
-    return ObjectRef(api_version, kind, vnfc.name, root["metadata"].get("namespace"))
+def _namespaces(roots: Sequence[Object]) -> list[str | None]:
+    """Where what belongs to them may be: everywhere (None) when one of them is in no namespace."""
+    places = {root["metadata"].get("namespace") for root in roots}
+    return [None] if None in places else sorted(places)
 
 
 def is_ready(vnfc: Object) -> bool:
@@ -111,12 +117,12 @@ def _counts(vnfc: Object) -> bool:
 
 def _pod_phase(vnfc: Object) -> str | None:
     """Machines have a phase as well, which is for people alone."""
-    return (vnfc.get("status") or {}).get("phase") if vnfc.get("kind") != MACHINE else None
+    return at(vnfc, "status").get("phase") if vnfc.get("kind") != MACHINE else None
 
 
 def _number(root: Object) -> int | None:
     """How many there are to be; None where that is not for the object to say."""
-    spec, status = root.get("spec") or {}, root.get("status") or {}
+    spec, status = at(root, "spec"), at(root, "status")
     if is_cluster_api(root):
         return spec.get("replicas") if isinstance(spec.get("replicas"), int) else None
     number: Any = {
@@ -147,7 +153,7 @@ def slim(found: Object) -> Object:
     """What is kept of each while they are watched: there may be thousands."""
     metadata = found["metadata"]
     kept = ("name", "namespace", "uid", "ownerReferences", "deletionTimestamp")
-    spec, status = found.get("spec") or {}, found.get("status") or {}
+    spec, status = at(found, "spec"), at(found, "status")
     return {
         "apiVersion": found.get("apiVersion"),
         "kind": found.get("kind"),
@@ -163,7 +169,7 @@ def slim(found: Object) -> Object:
 def _vnfc(found: Object, root: Object) -> FoundMachine:
     metadata = found["metadata"]
     annotations = root["metadata"].get("annotations") or {}
-    spec, status = found.get("spec") or {}, found.get("status") or {}
+    spec, status = at(found, "spec"), at(found, "status")
     return FoundMachine(
         id=metadata["uid"],
         name=metadata["name"],
@@ -171,5 +177,5 @@ def _vnfc(found: Object, root: Object) -> FoundMachine:
         type=found.get("kind") or "Pod",
         resource_id=metadata["name"],
         ready=is_ready(found),
-        host=spec.get("nodeName") or (status.get("nodeRef") or {}).get("name"),
+        host=spec.get("nodeName") or at(status, "nodeRef").get("name"),
     )

@@ -15,7 +15,7 @@ from slipway.model.machine import FoundMachine
 from slipway.vim.kubernetes.object_plan import VDU
 from slipway.vim.kubernetes.object_steps import READY_TIMEOUT
 from slipway.vim.kubernetes.session import Session
-from slipway.vim.kubernetes.vnfcs import list_vnfcs, wait_for_vnfcs
+from slipway.vim.kubernetes.vnfcs import list_placed_vnfcs, wait_for_vnfcs
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"  # the pods with the lowest leave first
 LOWEST_COST = "-2147483648"
@@ -62,14 +62,14 @@ async def until_vnfcs(
 
 async def let_new_pods_leave_first(session: Session, roots: Sequence[Object], known: Collection[str]) -> None:
     """When a scale-out is taken back, the pods that it brought leave, and not whichever the controller likes."""
-    places = {root["metadata"]["annotations"][VDU]: root["metadata"]["namespace"] for root in roots}
-    new = [one for one in await list_vnfcs(session.api, roots) if one.id not in known and one.type == "Pod"]
+    there = await list_placed_vnfcs(session.api, roots)
+    new = [ref for vnfc, ref in there if vnfc.id not in known and ref.kind == "Pod"]
     pods = await session.api.discovery.resource("v1", "Pod")
     patch = {"metadata": {"annotations": {DELETION_COST: LOWEST_COST}}}
 
-    async def mark(pod: FoundMachine) -> None:
+    async def mark(pod: ObjectRef) -> None:
         try:
-            await session.api.patch(pods.path(places[pod.vdu], pod.name), patch)
+            await session.api.patch(pods.path(pod.namespace, pod.name), patch)
         except KubeError as error:
             if error.status != 404:  # it is gone already
                 raise
