@@ -70,7 +70,9 @@ class BalancerRecords:
 
         def read(connection: Connection) -> tuple[str, BalancerRecord] | None:
             cluster_id = load_balancers.cluster_behind(connection, vim_id, project)
-            return (cluster_id, _read(load_balancers.get(connection, cluster_id))) if cluster_id else None
+            if cluster_id is None:
+                return None
+            return cluster_id, _of_those_there(connection, _read(load_balancers.get(connection, cluster_id)))
 
         return await self._database.read(read)
 
@@ -111,15 +113,17 @@ class BalancerRecords:
 
 
 def _take(connection: Connection, cluster_id: str, operation_id: str) -> HeldBalancer | None:
-    """Without the front-ends of instances that were deleted: those may have left some when an operation failed."""
     taken = load_balancers.take(connection, cluster_id, operation_id)
     if taken is None:
         return None
-    record = _record(taken)
+    return HeldBalancer(taken.revision, msgspec.to_builtins(_of_those_there(connection, _record(taken))))
+
+
+def _of_those_there(connection: Connection, record: BalancerRecord) -> BalancerRecord:
+    """Without the front-ends of instances that were deleted: those may have left some when an operation failed."""
     there = load_balancers.existing(connection, list(record.routes.exposed))
     exposed = {owner: one for owner, one in record.routes.exposed.items() if owner in there}
-    kept = replace(record, routes=replace(record.routes, exposed=exposed))
-    return HeldBalancer(taken.revision, msgspec.to_builtins(kept))
+    return replace(record, routes=replace(record.routes, exposed=exposed))
 
 
 def _record(taken: HeldBalancer) -> BalancerRecord:

@@ -309,6 +309,16 @@ async def test_what_a_deleted_instance_left_goes_with_the_next_change(world: Wor
     assert front_ends(world) == ["kubernetes-apiserver"]
 
 
+async def test_what_a_deleted_instance_left_is_free_for_others(world: World) -> None:
+    await set_up(world)
+    gone, cnf = world.new_instance(), world.new_instance()
+    world.expose(gone, "shop/web", 30080)
+    await world.cnf.expose(Expose(), world.operation(gone))
+    world.database.write_now(instances.delete, gone)
+    wanted = FrontEnd(port=30080, namespace="bank", service="login")
+    await world.cnf.check(CheckBalancer(front_ends=(wanted,)), world.operation(cnf))
+
+
 async def test_a_service_that_is_not_tcp_and_a_vnf_without_any_are_refused(world: World) -> None:
     await set_up(world)
     cnf = world.new_instance()
