@@ -58,7 +58,7 @@ class SshConnector:
             username=node.login.username,
             port=node.login.port,
             host_key=machine.host_key,
-            machine=machine.resource_id,
+            machine=f"{node.machine}/{machine.resource_id}",  # what a VIM calls a machine may be any text
             **login,
         )
         self._check(node.slot, target.address)

@@ -9,9 +9,12 @@ from typing import Any, cast
 import pytest
 
 from slipway.cluster.connectors import SshConnector
+from slipway.cluster.spec import Node as ClusterNode
+from slipway.cluster.spec import Server, SshLogin
 from slipway.kube.errors import KubeError
 from slipway.kube.interface import KubeApi
 from slipway.model.action import StepContext
+from slipway.model.machine import Address, FoundMachine, FoundPort
 
 
 class Node:
@@ -86,3 +89,30 @@ async def test_a_server_that_is_busy_keeps_them() -> None:
     with pytest.raises(KubeError, match="busy"):
         await ready(connector)
     assert connector.reads == 1
+
+
+LOGIN = SshLogin(username="root", password="hills")
+
+
+class Machines:
+    """All that a VIM tells of machines: it may be anything."""
+
+    async def machine(self, machine_id: str) -> FoundMachine:
+        port = FoundPort(id="p", name="CP1", resource_id="p", addresses=(Address(ip="192.0.2.7"),))
+        return FoundMachine(
+            id=machine_id, name="masterNode-0", vdu="v", resource_id="192.0.2.10", ready=True, ports=(port,)
+        )
+
+    async def decrypt_secrets(self, document: Any) -> Any:
+        return document
+
+
+async def test_what_a_vim_calls_a_machine_is_no_other_machines_host_key() -> None:
+    connector, ctx = SshConnector(), cast("StepContext", Machines())
+    nodes = [
+        ClusterNode(machine=one, slot="masterNode-0", name="m", master=True, ssh="CP1", nic="CP1", login=LOGIN)
+        for one in ("one", "another")
+    ]
+    server = await connector.host_at(Server(address="192.0.2.10", login=LOGIN), ctx)
+    names = {server.target.known_as, *[(await connector.host(node, ctx)).target.known_as for node in nodes]}
+    assert len(names) == 3
