@@ -153,6 +153,37 @@ async def test_a_failed_task_is_told_as_ansible_reported_it(root: Path, sshd: Ss
         await place.run(place.playbook(block))
 
 
+MUCH = """#!/bin/sh
+[ "$*" != --version ] || { echo 'ansible-playbook [core 2.18.3]'; exit 0; }
+exec >"$SLIPWAY_EVENTS"
+yes '{"event": "ok", "host": "localhost", "changed": false}' | head -n 400000
+echo '{"event": "failed", "host": "localhost", "task": "get kubeadm", "message": "no route to host"}'
+echo '{"event": "stats", "hosts": {"localhost": {"failures": 1}}}'
+exit 2
+"""
+
+
+@pytest.fixture
+def reporting_much(root: Path, tmp_path: Path) -> Path:
+    own = tmp_path / "kubespray"
+    program = own / ".venv" / "bin" / "ansible-playbook"
+    program.parent.mkdir(parents=True)
+    program.write_text(MUCH)
+    program.chmod(0o755)
+    for name in root.iterdir():
+        if name.name not in (".venv", "venv"):
+            (own / name.name).symlink_to(name)
+    return own
+
+
+async def test_a_failure_is_told_however_much_the_run_reported(
+    reporting_much: Path, sshd: Sshd, tmp_path: Path
+) -> None:
+    async with a_place(reporting_much, sshd, tmp_path / "inventory") as place:
+        with pytest.raises(StepError, match="failed in task 'get kubeadm': no route to host"):
+            await place.run(place.playbook("    - debug:\n"))
+
+
 async def test_a_run_is_found_again_and_not_started_twice(root: Path, sshd: Sshd, tmp_path: Path) -> None:
     async with a_place(root, sshd, tmp_path / "inventory") as place:
         mark = tmp_path / "mark"

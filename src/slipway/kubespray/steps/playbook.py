@@ -41,6 +41,7 @@ UNJOIN_SECONDS = 60
 SHORTEST_SECRET = 4
 PIECE = 128 * 1024  # bytes of events that are read at once: less than is kept of what a command prints
 LONGEST_LINE = 1024 * 1024  # bytes of an event
+AT_ONCE = 1000  # events
 
 
 async def run_playbook(deps: Dependencies, args: RunPlaybook, ctx: StepContext) -> Outcome:
@@ -85,10 +86,11 @@ async def run_to_end(
     try:
         await host.run_job(name, command, limit=seconds, description=playbook)
     except StepError as error:
+        following.cancel()
         expired = f"timed out after {seconds}" in error.detail
         if error.temporary and not expired:  # it may still run, and is found again
             raise StepError(hidden(error.detail, secrets), temporary=True, data=error.data) from None
-        said = await _report(host, events, error) if not expired else report
+        said = await _report(host, events, report) if not expired else report
         raise _failed(ansible, playbook, name, said, slots, error, secrets, expired=expired) from None
     except asyncio.CancelledError:
         if ctx.cancelled:
@@ -153,12 +155,22 @@ class Followed:
         return bool(lines)
 
 
-async def _report(host: RemoteHost, events: str, error: StepError) -> RunReport:
-    """The whole of it. Ansible may have failed before it could report anything: then its last words must do."""
+async def _report(host: RemoteHost, events: str, followed: RunReport) -> RunReport:
+    """The whole of it; of one that is too large to be read, what was followed, and its end.
+
+    Ansible may have failed before it could report anything: then its last words must do.
+    """
     report = RunReport()
-    with contextlib.suppress(StepError):
-        for event in read_events((await host.get(events) or b"").decode(errors="replace").splitlines()):
-            report.add(event)
+    try:
+        told = await host.get(events) or b""
+    except StepError:
+        report, told = followed, b""
+        with contextlib.suppress(StepError):
+            told = (await run(host, "events_last", events, str(PIECE))).stdout
+    for at, event in enumerate(read_events(told.decode(errors="replace").splitlines()), 1):
+        report.add(event)
+        if at % AT_ONCE == 0:
+            await asyncio.sleep(0)  # hundreds of thousands of events hold up nobody else
     return report
 
 

@@ -59,6 +59,11 @@ def follow(host: SimulatedHost, path: str, known: str, most: str) -> Result:
     return Result(0, file.content[int(known) :][: int(most)] if file else b"", b"")
 
 
+def last(host: SimulatedHost, path: str, most: str) -> Result:
+    file = host.files.get(path)
+    return Result(0, file.content[-int(most) :] if file else b"", b"")
+
+
 def runs(host: SimulatedHost, prefix: str, which: str = "all") -> list[str]:
     """Here a run has ended as soon as it is there."""
     return [name for name in host.jobs if name.startswith(prefix)] if which == "all" else []

@@ -188,6 +188,7 @@ SCRIPTS: dict[str, Callable[[Run], Result]] = {
     "inventory_remove": lambda run: ansible_server.remove(run.host, *run.arguments),
     "runs_list": lambda run: _printed(ansible_server.runs(run.host, *run.arguments)),
     "events_follow": lambda run: ansible_server.follow(run.host, *run.arguments),
+    "events_last": lambda run: ansible_server.last(run.host, *run.arguments),
     "playbook_run": lambda run: kubespray.play(run.db, run.host, *run.arguments),
     "install_haproxy": lambda run: haproxy.install(run.host),
     "fence": lambda run: haproxy.fence(run.host, *run.arguments),
