@@ -104,7 +104,7 @@ def _add_facts(tree: Any, vnf: Document) -> None:
     for key, vim in (vnf.get("vimConnectionInfo") or {}).items():
         tree.add(text(f"VIM: {key} {vim.get('vimId') or ''} ({vim.get('vimType') or 'registered'})"))
     for one in (info.get("metadata") or {}).get("objects") or ():
-        if one.get("kind") == "HelmRelease":
+        if one.get("kind") == "HelmRelease" and not one.get("api_version"):  # Flux has objects of that kind
             tree.add(text(f"Helm release: {one.get('namespace')}/{one['name']}, revision {one.get('fields')}"))
     if vnf.get("vnfInstanceDescription"):
         tree.add(text(f"Description: {vnf['vnfInstanceDescription']}"))

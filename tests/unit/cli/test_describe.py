@@ -79,8 +79,10 @@ def test_the_page_says_what_the_vnf_is_made_of() -> None:
 
 def test_a_helm_release_is_named_with_its_revision() -> None:
     release = {"kind": "HelmRelease", "id": "HelmRelease/web", "name": "web-1", "namespace": "prod", "fields": "3"}
-    page = drawn(view({**WHOLE, "instantiatedVnfInfo": {**INFO, "metadata": {"objects": [release]}}}, []))
+    flux = {"kind": "HelmRelease", "id": "a", "name": "other", "api_version": "helm.toolkit.fluxcd.io/v2"}
+    page = drawn(view({**WHOLE, "instantiatedVnfInfo": {**INFO, "metadata": {"objects": [release, flux]}}}, []))
     assert "Helm release: prod/web-1, revision 3" in page
+    assert "other" not in page
 
 
 def test_a_vnf_in_good_order_shows_no_problems() -> None:

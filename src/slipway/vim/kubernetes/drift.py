@@ -10,8 +10,7 @@ from slipway.kube.api import FIELD_MANAGER
 from slipway.kube.errors import short
 from slipway.kube.interface import Object, ObjectApi
 from slipway.model.machine import Found, FoundObject
-from slipway.vim.kubernetes.helm.releases import HELM, helm_fields, is_of_release, release_drift
-from slipway.vim.kubernetes.helm.releases import KIND as RELEASE
+from slipway.vim.kubernetes.helm.releases import HELM, helm_fields, is_of_release, is_release, release_drift
 from slipway.vim.kubernetes.inventory import labelled
 from slipway.vim.kubernetes.object_plan import OBJECT, PREREQUISITE, VDU
 from slipway.vim.kubernetes.vnfcs import list_vnfcs
@@ -20,7 +19,7 @@ MOST_NAMED = 5  # managers
 
 
 async def drift(api: ObjectApi, instance_id: str, inventory: Found) -> tuple[str, ...]:
-    recorded = [one for one in inventory.objects if not one.id.startswith(PREREQUISITE) and one.kind != RELEASE]
+    recorded = [one for one in inventory.objects if not one.id.startswith(PREREQUISITE) and not is_release(one)]
     ours = await labelled(api, instance_id, {(one.api_version or "v1", one.kind, one.namespace) for one in recorded})
     there = {(one["metadata"].get("annotations") or {}).get(OBJECT): one for one in ours}
     found = [*await release_drift(api, instance_id, inventory)]

@@ -10,8 +10,7 @@ from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object, ObjectApi, Objects
 from slipway.kube.ownership import INSTANCE
 from slipway.model.machine import Found, FoundObject
-from slipway.vim.kubernetes.helm.releases import KIND as RELEASE
-from slipway.vim.kubernetes.helm.releases import find_releases
+from slipway.vim.kubernetes.helm.releases import find_releases, is_release
 from slipway.vim.kubernetes.object_plan import CONTENT, OBJECT, PREREQUISITE, VDU
 from slipway.vim.kubernetes.vnfcs import list_vnfcs
 
@@ -20,7 +19,7 @@ Kind = tuple[str, str, str | None]  # apiVersion, kind, namespace
 
 async def find(api: ObjectApi, instance_id: str, inventory: Found) -> Found:
     """Of the kinds and in the namespaces that the record has: whatever has the label is the instance's."""
-    kinds = {(one.api_version or "v1", one.kind, one.namespace) for one in inventory.objects if one.kind != RELEASE}
+    kinds = {(one.api_version or "v1", one.kind, one.namespace) for one in inventory.objects if not is_release(one)}
     ours = await labelled(api, instance_id, kinds)
     roots = [one for one in ours if VDU in _annotations(one)]
     there = [one for one in inventory.objects if one.id.startswith(PREREQUISITE)]

@@ -58,14 +58,19 @@ def release_id(key: str) -> str:
     return f"{KIND}/{key}"
 
 
+def is_release(one: FoundObject) -> bool:
+    """Not an object of the cluster whose kind has that name, as Flux has one."""
+    return one.kind == KIND and one.api_version is None
+
+
 def of_releases(objects: Iterable[FoundObject]) -> list[FoundObject]:
-    return [one for one in objects if one.kind == KIND]
+    return [one for one in objects if is_release(one)]
 
 
 def is_of_release(one: FoundObject, key: str | None = None) -> bool:
     """Whether it is an object that a release made: this one, or any."""
     prefix = f"{release_id(key)}/" if key is not None else f"{KIND}/"
-    return one.id.startswith(prefix) and one.kind != KIND
+    return one.id.startswith(prefix) and not is_release(one)
 
 
 async def revisions(api: ObjectApi, namespace: str, release: str) -> list[Revision]:
@@ -74,10 +79,18 @@ async def revisions(api: ObjectApi, namespace: str, release: str) -> list[Revisi
 
 
 async def newest_of_instance(api: ObjectApi, instance_id: str, namespaces: Iterable[str]) -> list[tuple[str, Revision]]:
-    """The newest revision of each release that has the instance's label, with its namespace."""
+    """The newest revision of each release that has the instance's label and a name of Slipway's, with its namespace.
+
+    Charts make Secrets too, and what a chart makes gets the label.
+    """
     places = sorted(set(namespaces))
     found = await gather_or_cancel(_listed(api, place, f"owner=helm,{INSTANCE}={instance_id}") for place in places)
-    newest = {(place, one.release): one for place, some in zip(places, found, strict=True) for one in some}
+    newest = {
+        (place, one.release): one
+        for place, some in zip(places, found, strict=True)
+        for one in some
+        if one.release == release_name(one.key, instance_id)
+    }
     return [(place, one) for (place, _), one in newest.items()]
 
 
