@@ -96,7 +96,7 @@ class ObjectApi(KubeApi, Protocol):
 
 class _Metadata(msgspec.Struct, rename="camel"):
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
-    uid: str
+    uid: str = ""  # an API server in memory, as tests of Cluster API have, gives none
     namespace: Annotated[str, msgspec.Meta(max_length=253)] | None = None
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None

@@ -79,7 +79,7 @@ WRONG: list[Any] = [
     [5],
     [{}],
     [{"metadata": []}],
-    [{"metadata": {"name": "p"}}],
+    [{"metadata": {"name": "p", "uid": 5}}],
     [{"metadata": {"name": 5, "uid": "u"}}],
     [{"metadata": {"name": "p" * 254, "uid": "u"}}],
     [{"metadata": {"name": "p", "uid": "u", "namespace": ["a"]}}],
@@ -115,7 +115,7 @@ async def test_discovery_that_is_nested_without_end_is_told_as_such() -> None:
                 await api.discovery.resource("v1", "Pod")
 
 
-@pytest.mark.parametrize("found", [None, [], "text", {}, {"metadata": {"name": "p"}}])
+@pytest.mark.parametrize("found", [None, [], "text", {}, {"metadata": {"uid": "u"}}])
 async def test_what_is_no_event_is_told_as_such(found: Any) -> None:
     class Wrong(Endless):
         async def watch(self, path: str, *, metadata_only: bool = False, **query: str) -> AsyncGenerator[Object, None]:
