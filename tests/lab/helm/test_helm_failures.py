@@ -213,6 +213,62 @@ async def test_a_hook_does_not_take_the_place_of_an_object_of_somebody_else(
     assert found["metadata"]["uid"] == before["metadata"]["uid"]
 
 
+@pytest.mark.parametrize("more", [{}, {"crds/leaves.yaml": "# none\n"}])
+async def test_a_hook_that_only_a_cluster_makes_a_chart_show_is_seen_too(
+    api: Api, connection: VimConnection, driver: KubernetesVimDriver, namespace: str, more: dict[str, str]
+) -> None:
+    """`lookup` finds nothing where no cluster is asked."""
+    theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": namespace}}
+    before = await api.apply({**theirs, "data": {"key": "theirs"}})
+    name = '{{ if lookup "v1" "Namespace" "" .Release.Namespace }}settings{{ else }}harmless{{ end }}'
+    hook = f"{{name: {name}, annotations: {{helm.sh/hook: pre-install}}}}"
+    ours = f"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {hook}\n"
+    error = await Cnf(connection, driver, chart_of(web(ours), **more)).refused()
+    assert f"ConfigMap {namespace}/settings is there already" in error.detail
+    found = await api.get(paths.namespaced("/api/v1", namespace, "configmaps", "settings"))
+    assert found["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+async def test_what_was_rendered_is_not_rendered_again(
+    api: Api, connection: VimConnection, driver: KubernetesVimDriver, namespace: str, node: FakeNode
+) -> None:
+    text = "{{ fail `again` }} \u00fc \U0001f6a2"
+    data = json.dumps({"key": text}, ensure_ascii=False).replace("{{ fail", '{{ "{{" }} fail')
+    escaped = f"\n---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: seen\ndata: {data}\n"
+    cnf = Cnf(connection, driver, chart_of(web(escaped)))
+    await cnf.instantiate()
+    found = await api.get(paths.namespaced("/api/v1", namespace, "configmaps", "seen"))
+    assert found["data"] == {"key": text}
+    await cnf.life.run(OperationType.TERMINATE, TERMINATE)
+
+
+async def test_a_chart_does_not_make_what_looks_like_a_release(
+    api: Api, connection: VimConnection, driver: KubernetesVimDriver, namespace: str
+) -> None:
+    forged = "{name: sh.helm.release.v1.other.v1, labels: {owner: helm, name: other, status: deployed, version: '1'}}"
+    secret = f"\n---\napiVersion: v1\nkind: Secret\ntype: helm.sh/release.v1\nmetadata: {forged}\n"
+    error = await Cnf(connection, driver, chart_of(web(secret))).refused()
+    assert "Secret sh.helm.release.v1.other.v1, which is refused" in error.detail
+    assert await secrets(api, namespace) == []
+
+
+async def test_a_release_goes_only_when_its_hooks_have_nobody_elses_names(
+    api: Api, connection: VimConnection, driver: KubernetesVimDriver, namespace: str, node: FakeNode
+) -> None:
+    hook = "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: goes, annotations: {helm.sh/hook: pre-delete}}\n"
+    cnf = Cnf(connection, driver, chart_of(web(hook)))
+    await cnf.instantiate()
+    theirs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "goes", "namespace": namespace}}
+    before = await api.apply({**theirs, "data": {"key": "theirs"}})
+    with pytest.raises(VimError, match="goes is there already"):
+        await cnf.life.run(OperationType.TERMINATE, TERMINATE)
+    place = paths.namespaced("/api/v1", namespace, "configmaps", "goes")
+    assert (await api.get(place))["metadata"]["uid"] == before["metadata"]["uid"]
+    await api.delete(place)
+    await cnf.life.run(OperationType.TERMINATE, TERMINATE)
+    assert await secrets(api, namespace) == []
+
+
 async def test_a_release_of_somebody_else_is_left_as_it_is(
     api: Api, connection: VimConnection, driver: KubernetesVimDriver, namespace: str
 ) -> None:

@@ -13,7 +13,7 @@ from slipway.kube.interface import Object
 from slipway.kube.ownership import Owner
 from slipway.model.errors import VimError
 from slipway.vim.kubernetes.helm.actions import rendered_release
-from slipway.vim.kubernetes.helm.release_objects import read_manifest, refuse_hooks_of_others
+from slipway.vim.kubernetes.helm.release_objects import is_hook, is_hook_at, read_manifest, refuse_hooks_of_others
 from slipway.vim.kubernetes.session import Session
 
 OURS, OTHERS = "11111111-2222-4333-8444-555555555555", "99999999-2222-4333-8444-555555555555"
@@ -59,10 +59,26 @@ async def test_what_somebody_else_made_is_named_and_left(metadata: Object) -> No
 
 
 def test_hooks_are_told_from_what_the_release_keeps() -> None:
-    printed = json.dumps({"manifest": CONFIG, "hooks": [{"manifest": JOB}, {"manifest": CONFIG}]})
-    manifests, hooks = rendered_release("web", printed.encode())
-    assert [str(one) for one in manifests] == ["ConfigMap a"]
-    assert [str(one) for one in hooks] == ["Job migrate", "ConfigMap a"]
+    printed = json.dumps({"manifest": CONFIG, "hooks": [{"manifest": JOB}]})
+    found = rendered_release("web", printed.encode())
+    assert [(str(one), is_hook(one)) for one in found] == [("ConfigMap a", False), ("Job migrate", True)]
+
+
+def test_a_hook_that_is_a_list_is_refused() -> None:
+    """Its objects would no longer be hooks when they stand alone."""
+    hook = 'apiVersion: v1\nkind: List\nmetadata: {annotations: {"helm.sh/hook": test}}\nitems:\n- ' + CONFIG.replace(
+        "\n", "\n  "
+    )
+    with pytest.raises(VimError, match="a hook of the chart is a List"):
+        rendered_release("web", json.dumps({"manifest": "", "hooks": [{"manifest": hook}]}).encode())
+
+
+@pytest.mark.parametrize(
+    ("said", "runs"), [("pre-delete", True), ("test, Post-Delete ", True), ("pre-install", False), ("", False)]
+)
+def test_which_hooks_run_when_a_release_goes(said: str, runs: bool) -> None:
+    (hook,) = read_manifest("web", JOB.replace("pre-install", f'"{said}"').encode())
+    assert is_hook_at(hook, ("pre-delete", "post-delete")) is runs
 
 
 def test_a_hook_may_not_say_whose_it_is() -> None:

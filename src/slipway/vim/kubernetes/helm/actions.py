@@ -10,7 +10,7 @@ Undo goes back to the revision that stood before, as `helm rollback` does it, or
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -30,12 +30,16 @@ from slipway.vim.kubernetes.arguments import Placed
 from slipway.vim.kubernetes.cnf_parameters import FORCE
 from slipway.vim.kubernetes.helm.arguments import UNINSTALL, UPGRADE, ChartSource, Uninstall, Upgrade, VduObject
 from slipway.vim.kubernetes.helm.chart import Chart, read_chart
+from slipway.vim.kubernetes.helm.fixed_chart import fixed_chart, kinds_alone
 from slipway.vim.kubernetes.helm.guarded_proxy import guarded_proxy
 from slipway.vim.kubernetes.helm.parameters import Repository
 from slipway.vim.kubernetes.helm.process import HelmProgram, Workspace, values_file
 from slipway.vim.kubernetes.helm.release_objects import (
+    HOOK,
     check_numbers,
+    check_rendered,
     is_hook,
+    is_hook_at,
     is_kept,
     label_claims,
     label_objects,
@@ -70,6 +74,8 @@ from slipway.vim.kubernetes.waits import let_new_pods_leave_first, until_gone, u
 QUICK_SECONDS = 60.0  # for a call of Helm that only asks
 HOOK_SECONDS = 540  # that Helm waits for hooks of a chart, and can say so
 MOST_HISTORY = 10  # revisions that are kept of a release
+KINDS_ALONE = "kinds"  # the digest of a revision that only makes the definitions of a chart's crds/
+DELETE_HOOKS, ROLLBACK_HOOKS = ("pre-delete", "post-delete"), ("pre-rollback", "post-rollback")
 
 
 @dataclass(frozen=True)
@@ -202,7 +208,7 @@ async def _made(
     session = place.session
     if newest and newest.operation != session.owner.operation_id and not args.force:
         await refuse_if_set_by_others(session, args.objects, args.fields)
-    if newest and newest.status in UNDER_WAY:
+    if newest and (newest.status in UNDER_WAY or newest.digest == KINDS_ALONE):
         session.ctx.progress(f"revision {newest.number} was begun and never ended: it is made again")
         await forget_revision(session.api, place.namespace, newest)
         newest = await place.newest()
@@ -211,34 +217,48 @@ async def _made(
     labels[OPERATION] = session.owner.operation_id
     directory = await asyncio.to_thread(place.workspace.write_tree, "chart", chart.files)
     file = place.workspace.write("values.json", values_file(values))
-    options = [
-        "--install",
-        f"--values={file}",
-        "--reset-values",
-        f"--history-max={MOST_HISTORY}",
-        f"--timeout={HOOK_SECONDS}s",
-        f"--labels={','.join(f'{name}={value}' for name, value in labels.items())}",
-    ]
-    names = [str(directory)]
-    if chart.defines_kinds:  # which nobody serves yet: a cluster could not look at objects of them
-        rendered = await place.helm("template", options=[f"--values={file}"], names=names)
-        printed = read_manifest(args.release, rendered)
-        manifests, hooks = [one for one in printed if not is_hook(one)], [one for one in printed if is_hook(one)]
-    else:
-        rendered = await place.helm("upgrade", options=[*options, "--dry-run=server", "--output=json"], names=names)
-        manifests, hooks = rendered_release(args.release, rendered)
-        for one in manifests:
-            await placed(session, one, place.namespace)  # a kind that nobody serves is named
-    await refuse_hooks_of_others(session, place.namespace, hooks)
-    check_numbers(args.vdus, manifests, vdu_positions(args.release, args.key, args.vdus, manifests))
-    session.ctx.progress(f"chart {chart} makes {len(manifests)} objects")
+    upgrade = ["--install", f"--values={file}", "--reset-values", f"--history-max={MOST_HISTORY}"]
+    upgrade += [f"--timeout={HOOK_SECONDS}s", "--output=json"]
+    if chart.defines_kinds and newest is None:  # nobody may serve them yet: a cluster could not look at objects of them
+        rendered = await place.helm("template", options=[f"--values={file}"], names=[str(directory)])
+        await _check(place, args, read_manifest(args.release, rendered))
+        await _make_kinds(place, chart, [*upgrade, _labelled({**labels, DIGEST: KINDS_ALONE})])
+    options = [*upgrade, _labelled(labels)]
+    rendered = await place.helm("upgrade", options=[*options, "--dry-run=server"], names=[str(directory)])
+    looked_at = rendered_release(args.release, rendered)
+    objects = [one for one in looked_at if not is_hook(one)]
+    for one in objects:
+        await placed(session, one, place.namespace)  # a kind that nobody serves is named
+    await _check(place, args, looked_at)
+    session.ctx.progress(f"chart {chart} makes {len(objects)} objects")
     if newest:
         await note_begun(session.api, place.namespace, newest, session.owner.operation_id)
-    await place.helm("upgrade", options=[*options, "--output=json"], names=names)
+    fixed = await asyncio.to_thread(place.workspace.write_tree, "fixed", fixed_chart(chart, looked_at))
+    await place.helm("upgrade", options=options, names=[str(fixed)])
     made = await place.newest()
     if made is None or not made.is_deployed:
         raise _not_deployed(place, made)
     return made
+
+
+def _labelled(labels: Mapping[str, str]) -> str:
+    return f"--labels={','.join(f'{name}={value}' for name, value in labels.items())}"
+
+
+async def _check(place: _Place, args: Upgrade, rendered: Sequence[Manifest]) -> None:
+    """Objects and hooks that a chart would make. VimError when it can't be."""
+    check_rendered(rendered)
+    await refuse_hooks_of_others(place.session, place.namespace, [one for one in rendered if is_hook(one)])
+    manifests = [one for one in rendered if not is_hook(one)]
+    check_numbers(args.vdus, manifests, vdu_positions(args.release, args.key, args.vdus, manifests))
+
+
+async def _make_kinds(place: _Place, chart: Chart, options: Sequence[str]) -> None:
+    """Helm makes those of a chart when it installs one: here a release of nothing else, which is then forgotten."""
+    directory = await asyncio.to_thread(place.workspace.write_tree, "kinds", kinds_alone(chart))
+    await place.helm("upgrade", options=options, names=[str(directory)])
+    if made := await place.newest():
+        await forget_revision(place.session.api, place.namespace, made)
 
 
 async def _settled(
@@ -273,6 +293,7 @@ async def _rolled_back(place: _Place, args: Upgrade, newest: Revision) -> Revisi
         roots = await roots_of(place.session, args.objects, None)
         await let_new_pods_leave_first(place.session, roots, args.pods)
         options = [f"--history-max={MOST_HISTORY}", f"--timeout={HOOK_SECONDS}s"]
+        await _check_stored_hooks(place, ROLLBACK_HOOKS, args.revision)
         await place.helm("rollback", options=options, names=[str(args.revision)])
     made = await place.newest()
     if made is None or not made.is_deployed:
@@ -296,8 +317,17 @@ async def _taken_away(place: _Place, args: Upgrade, newest: Revision | None) -> 
 
 async def _uninstall(place: _Place) -> None:
     if await place.newest():
+        await _check_stored_hooks(place, DELETE_HOOKS)
         options = ["--ignore-not-found", "--cascade=foreground", f"--timeout={HOOK_SECONDS}s"]
         await place.helm("uninstall", options=options)
+
+
+async def _check_stored_hooks(place: _Place, moments: Collection[str], revision: int | None = None) -> None:
+    """Since the revision was made, somebody else may have made what has the name of a hook of it."""
+    options = [f"--revision={revision}"] if revision is not None else []
+    printed = await place.workspace.helm(("get", "hooks"), options, (place.release,), QUICK_SECONDS)
+    hooks = [one for one in read_manifest(place.release, printed) if is_hook_at(one, moments)]
+    await refuse_hooks_of_others(place.session, place.namespace, hooks)
 
 
 def _refuse_changed(args: Upgrade, newest: Revision | None, place: _Place) -> None:
@@ -319,7 +349,7 @@ def _not_deployed(place: _Place, made: Revision | None) -> VimError:
     return VimError(f"Helm release {place.namespace}/{place.release} is {state}.", VimFault.TEMPORARY)
 
 
-def rendered_release(release: str, printed: bytes) -> tuple[list[Manifest], list[Manifest]]:
+def rendered_release(release: str, printed: bytes) -> list[Manifest]:
     """What a release as `--output=json` prints it would keep, and its hooks. VimError as of `read_manifest`."""
     try:
         found = msgspec.json.decode(printed, type=_Rendered)
@@ -328,7 +358,13 @@ def rendered_release(release: str, printed: bytes) -> tuple[list[Manifest], list
             "helm upgrade --output=json printed something else.", VimFault.PERMANENT, cure="use Helm 3.13 or newer."
         ) from None
     hooks = [manifest for one in found.hooks or () for manifest in read_manifest(release, one.manifest.encode())]
-    return [*read_manifest(release, found.manifest.encode())], hooks
+    if others := [one for one in hooks if not is_hook(one)]:
+        raise VimError(
+            f"{others[0]} is no hook of itself: a hook of the chart is a List.",
+            VimFault.PERMANENT,
+            cure=f"write its objects one by one, each with the annotation {HOOK}.",
+        )
+    return [*read_manifest(release, found.manifest.encode()), *hooks]
 
 
 class _Hook(msgspec.Struct):

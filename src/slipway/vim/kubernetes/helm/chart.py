@@ -33,6 +33,7 @@ MOST_VALUES = 200_000  # of a schema
 SCHEMA, CHART_FILE = "values.schema.json", "Chart.yaml"
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 DRAFTS = ("http://json-schema.org/", "https://json-schema.org/")
+KINDS = re.compile(r"(charts/[^/]+/)*crds/.+\.(?i:yaml|yml|json)")  # files that Helm makes before it renders any
 _OF_CHARTS = re.compile(r"(charts/[^/]+/)*charts")  # where Helm looks for charts that a chart needs
 Files = dict[str, bytes]  # by their paths below the chart's directory
 
@@ -47,7 +48,7 @@ class Chart:
     @property
     def defines_kinds(self) -> bool:
         """Whether it brings CustomResourceDefinitions in the way of Helm."""
-        return any("crds" in path.split("/")[:-1] for path in self.files)
+        return any(map(KINDS.fullmatch, self.files))
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"

@@ -6,7 +6,7 @@ With the label they are found as the objects of manifests are: VNFCs by owner re
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from slipway.kube import paths
 from slipway.kube.deletion import Doomed, delete
@@ -19,7 +19,7 @@ from slipway.model.machine import FoundObject
 from slipway.vim.kubernetes.arguments import Placed
 from slipway.vim.kubernetes.cnf_parameters import FORCE
 from slipway.vim.kubernetes.helm.arguments import VduObject
-from slipway.vim.kubernetes.helm.releases import KEY, helm_fields, release_id
+from slipway.vim.kubernetes.helm.releases import HELM, KEY, helm_fields, release_id
 from slipway.vim.kubernetes.inventory import labelled
 from slipway.vim.kubernetes.manifests import MOST_OBJECTS, Manifest, parsed
 from slipway.vim.kubernetes.object_plan import OBJECT, VDU, object_id
@@ -32,6 +32,10 @@ from slipway.vim.kubernetes.waves import Wave, wave_of
 KEEP = "helm.sh/resource-policy"  # an annotation: what has it stays when its release goes
 HOOK = "helm.sh/hook"  # an annotation: Helm makes it at a moment, and it is no part of the release
 LONGEST = 63  # characters of a name that charts make, as `helm create` writes it
+HELM_TYPE, HELM_NAME = "helm.sh/release.v1", "sh.helm.release."  # of Secrets that Helm keeps revisions in
+# Helm reads its keys in any case, and the server does not.
+ANY_CASE = {"apiversion": "apiVersion", "kind": "kind", "metadata": "metadata"}
+ANY_CASE_OF_METADATA = {"name": "name", "annotations": "annotations"}
 NAME_LABELS = ("app.kubernetes.io/component", "app.kubernetes.io/name")
 
 
@@ -48,6 +52,30 @@ def read_manifest(release: str, printed: bytes) -> tuple[Manifest, ...]:
             cure="make two charts of it.",
         )
     return manifests
+
+
+def check_rendered(manifests: Sequence[Manifest]) -> None:
+    """What Helm, or Slipway itself, would take for something else than it is. VimError names the object. Pure."""
+    for one in manifests:
+        metadata = one.content["metadata"]
+        if "items" in one.content:
+            raise _refused(one, "it has items, which Helm makes in its place", "write its objects one by one")
+        for there, known in ((one.content, ANY_CASE), (metadata, ANY_CASE_OF_METADATA)):
+            for key in there:
+                if (as_read := known.get(key.casefold(), key)) != key:
+                    raise _refused(one, f"it has {key!r}, which Helm reads as {as_read!r}", "correct it")
+        if one.kind in ("Secret", "ConfigMap") and (
+            one.content.get("type") == HELM_TYPE or one.name.startswith(HELM_NAME) or _labels(one).get("owner") == HELM
+        ):
+            raise _refused(
+                one,
+                f"only Helm makes what has the type {HELM_TYPE}, a name {HELM_NAME}... or the label owner={HELM}",
+                "leave it out, or give it another name and label",
+            )
+
+
+def _refused(manifest: Manifest, why: str, cure: str) -> VimError:
+    return VimError(f"The chart makes {manifest}, which is refused: {why}.", VimFault.PERMANENT, cure=f"{cure}.")
 
 
 def vdu_positions(
@@ -201,6 +229,12 @@ async def refuse_hooks_of_others(session: Session, namespace: str, hooks: Sequen
 
 def is_hook(manifest: Manifest) -> bool:
     return HOOK in (manifest.content["metadata"].get("annotations") or {})
+
+
+def is_hook_at(manifest: Manifest, moments: Collection[str]) -> bool:
+    """As Helm reads it: in any case, with spaces around each."""
+    said = str((manifest.content["metadata"].get("annotations") or {}).get(HOOK))
+    return any(one.strip().lower() in moments for one in said.split(","))
 
 
 def is_kept(manifest: Manifest) -> bool:
