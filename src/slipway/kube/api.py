@@ -24,6 +24,7 @@ from slipway.kube.credentials import Credentials, tls
 from slipway.kube.discovery import Discovery
 from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object, Objects, PatchKind, Propagation, are_objects, list_metadata
+from slipway.kube.name_list import NameList
 from slipway.model.errors import OutgoingRequestError
 from slipway.model.json_documents import has_more_values, memory_of
 from slipway.outgoing.guard import Guard
@@ -58,25 +59,6 @@ PATCHES = {
     "strategic": "application/strategic-merge-patch+json",
     "json": "application/json-patch+json",
 }
-
-
-class _Metadata(msgspec.Struct):
-    name: str = ""
-
-
-class _Named(msgspec.Struct):
-    metadata: _Metadata | None = None
-
-
-class _ListMetadata(msgspec.Struct):
-    following: str = msgspec.field(name="continue", default="")
-
-
-class _Names(msgspec.Struct):
-    """A list of which nothing is kept but the names."""
-
-    items: list[_Named] | None = None
-    metadata: _ListMetadata | None = None
 
 
 class Api:
@@ -180,12 +162,11 @@ class Api:
         found: Sequence[str] = ()
         query = {"limit": str(PAGE_OF_NAMES)}
         for _ in range(self._most_pages):
-            page = await self._read(_Names, "GET", path, query)
-            found = [*found, *(item.metadata.name if item.metadata else "" for item in page.items or ())][:MOST_NAMES]
-            following = page.metadata.following if page.metadata else ""
-            if not following or len(found) >= MOST_NAMES:
+            page = await self._read(NameList, "GET", path, query)
+            found = [*found, *page.names][:MOST_NAMES]
+            if not page.following or len(found) >= MOST_NAMES:
                 break
-            query["continue"] = following
+            query["continue"] = page.following
         return found
 
     async def text(self, path: str) -> str:
