@@ -86,6 +86,10 @@ class ClusterContext:
         self._own.progress(text)
 
 
+class NotSetUp(StepError):
+    """It may be soon. There is nothing on it that could be taken away."""
+
+
 class ClusterContexts:
     """How steps of a CNF act on a cluster's balancer."""
 
@@ -98,7 +102,7 @@ class ClusterContexts:
         """With the login of the request, or the one that the cluster has now: a later request may have changed it."""
         cluster = await self._database.read(instances.get, cluster_id)
         if record.balancer is None:
-            raise StepError(f"The load balancer of cluster {cluster_id} was not set up yet.", temporary=True)
+            raise NotSetUp(f"The load balancer of cluster {cluster_id} was not set up yet.", temporary=True)
         node = replace(record.balancer.node, login=login or _login(cluster))
         context = ClusterContext(self._database, self._vault, cluster, record, own, own_login=login is not None)
         return replace(record.balancer, node=node), context

@@ -20,7 +20,7 @@ from slipway.cluster.steps.liveness import DeadMachine, Waiting
 from slipway.cluster.steps.machine import address_of
 from slipway.kube.interface import KubeApi
 from slipway.load_balancer.balancer import Balancer
-from slipway.load_balancer.cluster_context import ClusterContext, ClusterContexts
+from slipway.load_balancer.cluster_context import ClusterContext, ClusterContexts, NotSetUp
 from slipway.load_balancer.cnf_parameters import PATH
 from slipway.load_balancer.configure import RoutesChange, Verb, apply_template, run_script_of
 from slipway.load_balancer.records import BalancerRecord, BalancerRecords, Held
@@ -135,7 +135,7 @@ class CnfSteps:
         try:
             found = await self._find(args, ctx)
         except StepError as error:
-            if error.temporary:
+            if error.temporary and not isinstance(error, NotSetUp):
                 raise
             return gone  # there is none, or nobody can log in to it any more
         await self._change(
@@ -152,7 +152,7 @@ class CnfSteps:
 
         Nor for one that is dead: what is recorded reaches it when it is healed.
         """
-        with contextlib.suppress(NoBalancer, NotThisOne):
+        with contextlib.suppress(NoBalancer, NotThisOne, NotSetUp):
             found = await self._find(args, ctx)
             await self._change(
                 args,

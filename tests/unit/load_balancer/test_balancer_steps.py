@@ -289,6 +289,19 @@ async def test_a_balancer_out_of_reach_or_order_does_not_keep_a_vnf(world: World
     assert front_ends(world) == ["kubernetes-apiserver"]
 
 
+async def test_a_balancer_whose_set_up_failed_does_not_keep_a_vnf(world: World) -> None:
+    async with world.records.changing(world.cluster_id, "the set-up", new=True):
+        pass
+    cnf = world.new_instance()
+    world.expose(cnf, "shop/web", 30080)
+    ctx = world.operation(cnf)
+    with pytest.raises(StepError, match="was not set up yet"):
+        await world.cnf.expose(Expose(), ctx)
+    await world.cnf.undo(Expose(), ctx)
+    await world.cnf.withdraw(Withdraw(), ctx)
+    assert not world.host.ran
+
+
 async def test_a_cluster_that_has_no_login_any_more_does_not_keep_a_vnf(world: World) -> None:
     await set_up(world)
     cnf = world.new_instance()
