@@ -76,9 +76,18 @@ def quorum_step(node: Node, cluster: ClusterSpec, *, after: Sequence[str]) -> St
     return step(quorum_id(node), CheckQuorum(node=node, cluster=cluster), node=node, after=after)
 
 
+def leave_etcd_step(node: Node, cluster: ClusterSpec, *, after: Sequence[str]) -> Step:
+    effects = [Effect(Verb.REMOVE, "etcd member", node.name)]
+    return step(leave_etcd_id(node), LeaveEtcd(node=node, cluster=cluster), node=node, after=after, effects=effects)
+
+
 def drain_id(node: Node) -> str:
     return f"drain {node.slot}"
 
 
 def quorum_id(node: Node) -> str:
     return f"check quorum without {node.slot}"
+
+
+def leave_etcd_id(node: Node) -> str:
+    return f"leave etcd {node.slot}"

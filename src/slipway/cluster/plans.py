@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from slipway.cluster.change import ClusterChange, Nodes, masters, workers
-from slipway.cluster.planning import batches, drain_id, drain_step, pairs, quorum_id, quorum_step, step
+from slipway.cluster.planning import (
+    batches,
+    drain_id,
+    drain_step,
+    leave_etcd_id,
+    leave_etcd_step,
+    pairs,
+    quorum_id,
+    quorum_step,
+    step,
+)
 from slipway.cluster.spec import ClusterSpec, Node
 from slipway.cluster.steps.arguments import (
     Balance,
@@ -17,7 +27,6 @@ from slipway.cluster.steps.arguments import (
     Init,
     InstallNetwork,
     Join,
-    LeaveEtcd,
     Prepare,
     Ready,
     Register,
@@ -63,7 +72,7 @@ def plan_scale(change: ClusterChange, edges: Edges) -> HookPlan:
     """Drain nodes before the VIM removes their machines; delete their Node objects and let others join after it."""
     return HookPlan(
         start=_drain_and_remove(change) if "start" in edges else Plan(),
-        end=_delete_and_join(change) if "end" in edges else _delete_nodes(change),
+        end=_delete_and_join(change, edges) if "end" in edges else _delete_nodes(change),
     )
 
 
@@ -71,7 +80,7 @@ def plan_heal(change: ClusterChange, edges: Edges) -> HookPlan:
     """Nodes leave, are made anew and join again: masters one by one, workers a third at a time."""
     return HookPlan(
         start=_drain_and_remove_in_batches(change) if "start" in edges else Plan(),
-        end=_rejoin_in_batches(change) if "end" in edges else _delete_nodes(change),
+        end=_rejoin_in_batches(change, edges) if "end" in edges else _delete_nodes(change),
         rollouts=_heal_rollouts(change, _ready_id if "end" in edges else _delete_id),
     )
 
@@ -96,7 +105,7 @@ def _drain_and_remove(change: ClusterChange) -> Plan:
     cluster = change.cluster(masters(change.staying))
     steps = [drain_step(change, node, cluster) for node in workers(change.leaving)]
     for before, node in pairs(masters(change.leaving)):
-        steps += _drain_and_remove_master(change, node, cluster, after=[_leave_id(before)] if before else [])
+        steps += _drain_and_remove_master(change, node, cluster, after=[leave_etcd_id(before)] if before else [])
     return Plan.of(*steps)
 
 
@@ -115,20 +124,22 @@ def _drain_and_remove_master(
     """Only if etcd keeps its quorum without it, which is asked before its pods have to move."""
     yield quorum_step(node, cluster, after=after)
     yield drain_step(change, node, cluster, after=[quorum_id(node)])
-    effects = [Effect(Verb.REMOVE, "etcd member", node.name)]
-    yield step(
-        _leave_id(node), LeaveEtcd(node=node, cluster=cluster), node=node, after=[drain_id(node)], effects=effects
-    )
+    yield leave_etcd_step(node, cluster, after=[drain_id(node)])
 
 
-def _delete_and_join(change: ClusterChange) -> Plan:
+def _delete_and_join(change: ClusterChange, edges: Edges) -> Plan:
     """After the VIM made its changes: the Node objects of machines that are gone go, and new machines join."""
     cluster = change.cluster(masters(change.staying))
+    gone = masters(change.leaving) if "start" not in edges else ()
     new = masters(change.joining)
     moved = new or masters(change.leaving)
     control = change.cluster(masters(change.after))
     balancing = [_prepare_id(node) for node in new] + [_delete_id(node) for node in masters(change.leaving)]
     return Plan.of(
+        *(
+            leave_etcd_step(node, cluster, after=[leave_etcd_id(before)] if before else [])
+            for before, node in pairs(gone)
+        ),
         *(_delete_node(node, cluster) for node in change.leaving),
         *_prepare(change, change.joining, cluster),
         *(_balance(control.masters, control, after=balancing) if moved else ()),
@@ -138,16 +149,21 @@ def _delete_and_join(change: ClusterChange) -> Plan:
     )
 
 
-def _rejoin_in_batches(change: ClusterChange) -> Plan:
-    """The old Node object of each healed node goes, and the node joins again. Load balancers learn its new address."""
+def _rejoin_in_batches(change: ClusterChange, edges: Edges) -> Plan:
+    """The old Node object of each healed node goes, and the node joins again. Load balancers learn its new address.
+
+    A master that left without a hook before it is still a member of etcd, which takes no new one meanwhile.
+    """
     cluster = change.cluster(masters(change.staying))
     new = {node.slot: node for node in change.joining}
     now = {node.slot: node for node in masters(change.before)}
     steps: list[Step] = []
     for old in change.healed_masters:
         now[old.slot] = new[old.slot]
-        balanced = list(_rebalance(change, new[old.slot], change.cluster(now.values())))
-        steps += [*balanced, *_rejoin(change, new[old.slot], cluster, after=[one.id for one in balanced])]
+        first = list(_rebalance(change, new[old.slot], change.cluster(now.values())))
+        if "start" not in edges:
+            first.append(leave_etcd_step(old, cluster, after=[]))
+        steps += [*first, *_rejoin(change, new[old.slot], cluster, after=[one.id for one in first])]
     for node in workers(change.joining):
         steps += _rejoin(change, node, cluster)
     return Plan.of(*steps)
@@ -236,10 +252,6 @@ def _join_id(node: Node) -> str:
 
 def _ready_id(node: Node) -> str:
     return f"ready {node.slot}"
-
-
-def _leave_id(node: Node) -> str:
-    return f"leave etcd {node.slot}"
 
 
 def _delete_id(node: Node) -> str:

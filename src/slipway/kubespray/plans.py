@@ -18,10 +18,19 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from slipway.cluster.change import Nodes, masters, workers
-from slipway.cluster.planning import batches, drain_id, drain_step, quorum_id, quorum_step, step
+from slipway.cluster.planning import (
+    batches,
+    drain_id,
+    drain_step,
+    leave_etcd_id,
+    leave_etcd_step,
+    quorum_id,
+    quorum_step,
+    step,
+)
 from slipway.cluster.plans import REGISTER, SMOKE, plan_unregister
 from slipway.cluster.spec import ClusterSpec, Node
-from slipway.cluster.steps.arguments import DeleteNode, LeaveEtcd, RecordVersion, Register, SmokeTest
+from slipway.cluster.steps.arguments import DeleteNode, RecordVersion, Register, SmokeTest
 from slipway.cluster.storage_plan import client_id
 from slipway.cluster.upgrade import RECORD
 from slipway.cluster.versions import Version
@@ -112,8 +121,10 @@ def plan_heal(change: KubesprayChange, edges: Edges) -> HookPlan:
         if "start" in edges:
             start += _leave_in_turn(change, batch, in_order(present, waiting))
         waiting = [node for node in waiting if node not in batch]
-        joined = _join(change, joining, in_order([*present, *waiting], joining))
-        end += joined if "end" in edges else [_delete_node(change, node) for node in joining]
+        gone = list(_remove_gone(change, batch)) if "start" not in edges else []
+        left = [one.id for one in gone]
+        joined = _join(change, joining, in_order([*present, *waiting], joining), after=left)
+        end += [*gone, *joined] if "end" in edges else [_delete_node(change, node) for node in joining]
         present += joining
         back = Plan(tuple(joined)).ends() if "end" in edges else [_delete_id(node) for node in joining]
         rollout.append(Batch(tuple(node.slot for node in batch), tuple(back)))
@@ -197,19 +208,27 @@ def _leave_in_turn(change: KubesprayChange, batch: Nodes, inventory: Nodes) -> I
     (node,) = batch
     cluster = change.nodes.cluster(masters(change.nodes.staying))
     last = in_order([one for one in inventory if one != node], [node])
-    leave, moved = f"leave etcd {node.slot}", f"{INVENTORY} with {node.slot} last"
+    moved = f"{INVENTORY} with {node.slot} last"
     yield quorum_step(node, cluster, after=[PREPARE])
     without = _remove_routes(change, batch, after=[quorum_id(node)])
     yield from [without] if without else []
     # kubespray can't remove the first master of its list.
     yield inventory_step(change, moved, cluster, last, of=(node,), after=[without.id if without else quorum_id(node)])
     yield drain_step(change.nodes, node, cluster, after=[moved])
-    gone = [Effect(Verb.REMOVE, "etcd member", node.name)]
-    yield step(leave, LeaveEtcd(node=node, cluster=cluster), node=node, after=[drain_id(node)], effects=gone)
-    yield remove_step(change, cluster, last, batch, after=[leave])
+    yield leave_etcd_step(node, cluster, after=[drain_id(node)])
+    yield remove_step(change, cluster, last, batch, after=[leave_etcd_id(node)])
 
 
-def _join(change: KubesprayChange, joining: Nodes, inventory: Nodes) -> list[Step]:
+def _remove_gone(change: KubesprayChange, batch: Nodes) -> Iterator[Step]:
+    """What the cluster still has of machines that went without a hook before it: it takes no others in their place."""
+    cluster = change.nodes.cluster(masters(change.nodes.staying))
+    for node in batch:
+        if node.master:
+            yield leave_etcd_step(node, cluster, after=[])
+        yield _delete_node(change, node)
+
+
+def _join(change: KubesprayChange, joining: Nodes, inventory: Nodes, *, after: Sequence[str] = ()) -> list[Step]:
     """Workers by scale.yml, once the facts of all are known; masters by cluster.yml, as kubespray wants it."""
     cluster = change.nodes.cluster(masters(change.nodes.staying))
     written = f"{INVENTORY} with {slots(joining)}"
@@ -217,7 +236,7 @@ def _join(change: KubesprayChange, joining: Nodes, inventory: Nodes) -> list[Ste
     steps = [name_step(node) for node in joining]
     steps.append(
         inventory_step(change, written, cluster, inventory, before=before, of=joining,
-                       after=[name_id(node) for node in joining])
+                       after=[*after, *(name_id(node) for node in joining)])
     )  # fmt: skip
     made = [Effect(Verb.MAKE, "node", node.name) for node in joining]
     last = f"{SCALE} for {slots(joining)}"

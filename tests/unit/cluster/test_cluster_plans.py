@@ -124,6 +124,15 @@ def test_with_a_hook_at_the_end_only_masters_are_still_healed_one_by_one() -> No
     now = situation(OperationType.HEAL, request, before, renewed(before, *healed), 5)
     plan = with_hooks(DRIVER.plan("heal", frozenset({"end"}), now), vim_steps(now)).checked()
     assert "ready masterNode-0" in earlier(plan, "remove machine masterNode-1")
+    assert {"remove machine masterNode-0", "leave etcd masterNode-0"} <= earlier(plan, "join masterNode-0")
+
+
+def test_with_a_hook_at_the_end_only_masters_leave_etcd_when_their_machines_are_gone() -> None:
+    request = ScaleRequest(type=ScaleType.SCALE_IN, aspect_id="master_instance", number_of_steps=2)
+    now = situation(OperationType.SCALE, request, slots(5, 1), slots(3, 1), 5)
+    plan = with_hooks(DRIVER.plan("scale", frozenset({"end"}), now), vim_steps(now)).checked()
+    assert "remove machine masterNode-3" in earlier(plan, "leave etcd masterNode-3")
+    assert {"remove machine masterNode-4", "leave etcd masterNode-3"} <= earlier(plan, "leave etcd masterNode-4")
 
 
 def test_masters_that_are_scaled_in_leave_etcd_one_after_another() -> None:
