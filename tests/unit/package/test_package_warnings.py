@@ -165,6 +165,30 @@ CASES: dict[str, tuple[dict[str, bytes], str, Check]] = {
         "The connection point 'vip' is for an address that others share: no port is made for it.",
         lambda _, flavour: list(flavour.connection_points) == ["cp"],
     ),
+    "a network without DHCP": (
+        varied("cidr: 10.0.0.0/24", "cidr: 10.0.0.0/24, dhcp_enabled: false"),
+        "The virtual link 'net' has dhcp_enabled: nothing is done about it. Cure: remove it, or write a template in",
+        lambda _, flavour: "net" in flavour.virtual_links,
+    ),
+    "a network with a gateway": (
+        varied("cidr: 10.0.0.0/24", "cidr: 10.0.0.0/24, gateway_ip: 10.0.0.9"),
+        "The virtual link 'net' has gateway_ip: nothing is done about it.",
+        lambda _, flavour: "net" in flavour.virtual_links,
+    ),
+    "a network with two ranges": (
+        varied(
+            "            - l3_protocol_data: {ip_version: ipv4, cidr: 10.0.0.0/24}\n",
+            "            - l3_protocol_data: {ip_version: ipv4, cidr: 10.0.0.0/24}\n"
+            "            - l3_protocol_data: {ip_version: ipv6, cidr: 'fd12::/64'}\n",
+        ),
+        "The virtual link 'net' has 2 l3_protocol_data: the first one counts.",
+        lambda _, flavour: flavour.virtual_links["net"].cidr == "10.0.0.0/24",
+    ),
+    "security group rules": (
+        varied("  policies:\n", "  policies:\n    - open: {type: tosca.policies.nfv.SecurityGroupRule}\n"),
+        "The policy 'open' is a SecurityGroupRule: nothing is done about it. Cure: remove it, or write a template in",
+        lambda _, flavour: "cp" in flavour.connection_points,
+    ),
     "an affinity rule for virtual links": (
         varied("[all_workers]", "[all_workers, net]"),
         "The policy 'apart' is for virtual links (net): nothing is done about those. Cure: remove them, or name VDUs.",

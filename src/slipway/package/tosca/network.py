@@ -6,7 +6,7 @@ import ipaddress
 
 from slipway.model.descriptor import ConnectionPoint, Vdu, VirtualLink
 from slipway.package.tosca.node_types import VDU_CP, VIP_CP, VIRTUAL_LINK, NodeTemplate
-from slipway.package.tosca.section import some
+from slipway.package.tosca.section import Section, some
 from slipway.package.tosca.topology import Topology, requirements
 
 VNIC_TYPES = ("normal", "macvtap", "direct", "baremetal", "virtio-forwarder", "direct-physical", "smart-nic")
@@ -16,13 +16,15 @@ _UNREAD = ("allowed_address_data", "bitrate_requirement", "trunk_mode", "virtual
 
 
 def read_virtual_links(topology: Topology) -> dict[str, VirtualLink]:
-    return {node.name: _virtual_link(node) for node in topology.of_kind(VIRTUAL_LINK)}
+    return {node.name: _virtual_link(node, topology) for node in topology.of_kind(VIRTUAL_LINK)}
 
 
-def _virtual_link(node: NodeTemplate) -> VirtualLink:
+def _virtual_link(node: NodeTemplate, topology: Topology) -> VirtualLink:
     profile = node.properties.section("vl_profile")
-    layers = [one.section("l3_protocol_data") for one in profile.listed("virtual_link_protocol_data")]
-    layer = next((one for one in layers if one), profile.empty("virtual_link_protocol_data"))
+    given = (one.section("l3_protocol_data") for one in profile.listed("virtual_link_protocol_data"))
+    layers = [one for one in given if one]
+    layer = layers[0] if layers else profile.empty("virtual_link_protocol_data")
+    _warn_of_unread_subnet(node, layers, topology)
     cidr = layer.text("cidr")
     if cidr is not None:
         try:
@@ -34,12 +36,28 @@ def _virtual_link(node: NodeTemplate) -> VirtualLink:
     return VirtualLink(name=node.name, cidr=cidr)
 
 
+def _warn_of_unread_subnet(node: NodeTemplate, layers: list[Section], topology: Topology) -> None:
+    """Subnets are made with DHCP, and with the gateway and the addresses that their VIM chooses."""
+    link = f"The virtual link {node.name!r}"
+    if len(layers) > 1:
+        what = f"{link} has {len(layers)} l3_protocol_data: the first one counts."
+        topology.warnings.add(layers[1].error(what, _IN_A_TEMPLATE))
+    for layer in layers[:1]:
+        found = [key for key in ("gateway_ip", "ip_allocation_pools") if layer.value(key)]
+        found += ["dhcp_enabled"] if layer.value("dhcp_enabled") is False else []
+        for key in found:
+            topology.warnings.add(layer.error(f"{link} has {key}: nothing is done about it.", _IN_A_TEMPLATE, key))
+
+
 def read_connection_points(
     topology: Topology, vdus: dict[str, Vdu], links: dict[str, VirtualLink]
 ) -> dict[str, ConnectionPoint]:
     for node in topology.of_kind(VIP_CP):
         what = f"The connection point {node.name!r} is for an address that others share: no port is made for it."
         topology.warnings.add(node.section.error(what, _IN_A_TEMPLATE))
+    for policy in topology.policies_of("SecurityGroupRule"):
+        what = f"The policy {policy.name!r} is a SecurityGroupRule: nothing is done about it."
+        topology.warnings.add(policy.section.error(what, _IN_A_TEMPLATE))
     return {node.name: _connection_point(node, topology, vdus, links) for node in topology.of_kind(VDU_CP)}
 
 
