@@ -165,6 +165,16 @@ CASES: dict[str, tuple[dict[str, bytes], str, Check]] = {
         "The connection point 'vip' is for an address that others share: no port is made for it.",
         lambda _, flavour: list(flavour.connection_points) == ["cp"],
     ),
+    "a rule of who may reach a connection point": (
+        varied(
+            "  policies:\n",
+            "  policies:\n"
+            "    - guard: {type: tosca.policies.nfv.SecurityGroupRule, targets: [cp], properties: {protocol: tcp}}\n",
+        ),
+        "The policy 'guard' says what may reach connection points: nothing is done about it, and the VIM's own rules "
+        "count. Cure: set those, or write a template in BaseHOT that has it.",
+        lambda _, flavour: "cp" in flavour.connection_points,
+    ),
     "an affinity rule for virtual links": (
         varied("[all_workers]", "[all_workers, net]"),
         "The policy 'apart' is for virtual links (net): nothing is done about those. Cure: remove them, or name VDUs.",
