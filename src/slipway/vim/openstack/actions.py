@@ -158,8 +158,7 @@ async def _listed(cloud: Cloud, name: str) -> Stack | None:
     stack = await heat.listed_stack(cloud, name)
     for again in (False, True):
         if stack and stack.deleted and again:
-            with suppress(VimError):  # there is no such stack, says Heat, and removes what is left of it
-                await heat.delete(cloud, stack)
+            await heat.delete(cloud, stack)  # there is no such stack, says Heat, and removes what is left of it
         backoff = Backoff(0.5, 5.0, timeout=FORGET_SECONDS)
         while stack and stack.deleted and await backoff.pause():
             stack = await heat.listed_stack(cloud, name)

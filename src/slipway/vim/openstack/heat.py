@@ -129,7 +129,8 @@ async def _update(cloud: Cloud, path: str, body: Mapping[str, Any], digest: str,
 
 
 async def delete(cloud: Cloud, stack: Stack) -> None:
-    await cloud.call(HEAT, "DELETE", stack.path)
+    """It may be gone already."""
+    await cloud.remove(HEAT, stack.path)
 
 
 async def mark_unhealthy(cloud: Cloud, resource: StackResource, reason: str) -> None:
