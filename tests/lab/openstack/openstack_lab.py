@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from slipway.model.action import VimConnection
 from slipway.model.vim import OPENSTACK
@@ -127,8 +128,9 @@ class OpenStackLab:
 
     def remove_server(self, server_id: str) -> None:
         """Behind everybody's back, until it is gone."""
-        self.user.compute.delete_server(server_id)
-        self.user.compute.wait_for_delete(self.user.compute.get_server(server_id), wait=120)
+        server = self.user.compute.get_server(server_id)  # before: a moment later it may be gone
+        self.user.compute.delete_server(server)
+        self.user.compute.wait_for_delete(server, wait=120)
 
     def status(self, stack: str) -> str:
         """ "" when there is none."""
@@ -147,8 +149,10 @@ class OpenStackLab:
 
     @contextmanager
     def service(self, type_: str, url: str) -> Iterator[None]:
-        """In the catalogue, for a while."""
+        """In the catalogue, for a while: alone of its type, whatever a run that was killed has left."""
         identity = self.admin.identity
+        for left in [one for one in identity.services() if one.type == type_]:
+            identity.delete_service(left)
         service = identity.create_service(name=type_, type=type_)
         identity.create_endpoint(service_id=service.id, interface="public", url=url, region_id="RegionOne")
         try:
@@ -160,7 +164,7 @@ class OpenStackLab:
     def application_credential(self, **attributes: bool) -> Iterator[VimConnection]:
         """One of the user's, for a while: a connection by it."""
         identity, user = self.user.identity, self.user.current_user_id
-        made = identity.create_application_credential(user, name="slipway", **attributes)
+        made = identity.create_application_credential(user, name=f"slipway-{uuid4()}", **attributes)
         access = {"applicationCredentialId": made.id, "applicationCredentialSecret": made.secret, "region": "RegionOne"}
         try:
             yield dataclasses.replace(self.connection(), access_info=access)

@@ -50,8 +50,11 @@ def with_internal_link(directory: Path) -> Path:
 def project(openstack_lab: OpenStackLab) -> Iterator[OpenStackLab]:
     project = openstack_lab.project("networks")
     network = project.user.network
+    project.clear()
     made = []
     for name, ranges in RANGES.items():
+        for left in list(network.networks(name=name, project_id=project.user.current_project_id)):
+            network.delete_network(left)  # by a run that was killed
         made.append(network.create_network(name=name))
         for cidr in ranges:
             network.create_subnet(name=cidr, network_id=made[-1].id, ip_version=4, cidr=cidr)

@@ -184,9 +184,14 @@ CASES: dict[str, tuple[dict[str, bytes], str, Check]] = {
         "The virtual link 'net' has 2 l3_protocol_data: the first one counts.",
         lambda _, flavour: flavour.virtual_links["net"].cidr == "10.0.0.0/24",
     ),
-    "security group rules": (
-        varied("  policies:\n", "  policies:\n    - open: {type: tosca.policies.nfv.SecurityGroupRule}\n"),
-        "The policy 'open' is a SecurityGroupRule: nothing is done about it. Cure: remove it, or write a template in",
+    "a rule of who may reach a connection point": (
+        varied(
+            "  policies:\n",
+            "  policies:\n"
+            "    - guard: {type: tosca.policies.nfv.SecurityGroupRule, targets: [cp], properties: {protocol: tcp}}\n",
+        ),
+        "The policy 'guard' says what may reach connection points: nothing is done about it, and the VIM's own rules "
+        "count. Cure: set those, or write a template in BaseHOT that has it.",
         lambda _, flavour: "cp" in flavour.connection_points,
     ),
     "an affinity rule for virtual links": (

@@ -83,6 +83,9 @@ class Stacks:
         elif method == "DELETE":
             self._delete()
 
+    async def remove(self, service: str, path: str) -> None:
+        await self.call(service, "DELETE", path)
+
     def _mark(self, name: str, unhealthy: bool) -> None:
         id_ = next(one.id for one in RESOURCES if one.name == name)
         if unhealthy:

@@ -152,6 +152,18 @@ class TestUnusable:
         with pytest.raises(PackageError, match=r"nested/VDU1.yaml: It uses"):
             hot(top("{VDU1: {type: VDU1.yaml}}", VDU1=f"{{VDU1: {{type: '{type_}'}}}}"))
 
+    @pytest.mark.parametrize("type_", ["AWS::CloudFormation::Stack", "VDU1.yml", "VDU1"])
+    def test_a_file_that_is_called_as_no_template_for_heat_can_not_be_a_type(self, type_: str) -> None:
+        """Heat would look for a type of its own of that name: one fetches templates from wherever a URL leads."""
+        with pytest.raises(PackageError, match=f"top.yaml: The file of the type '{type_}' is no template"):
+            hot({**top(f"{{VDU1: {{type: '{type_}'}}}}"), f"{NESTED}/{type_}": "heat_template_version: rocky"})
+
+    def test_a_stacks_template_is_read_also_when_it_is_called_as_a_type(self) -> None:
+        stack = "{type: OS::Heat::Stack, properties: {template: {get_file: 'OS::Heat::Value'}}}"
+        inside = "{heat_template_version: rocky, resources: {a: {type: 'http://192.0.2.1/evil.yaml'}}}"
+        with pytest.raises(PackageError, match=r"OS::Heat::Value: It uses .*evil\.yaml"):
+            hot({**top(f"{{VDU1: {stack}}}"), f"{NESTED}/OS::Heat::Value": inside})
+
     def test_chains_of_chains_are_gone_through_once(self) -> None:
         chain, inner = "OS::Heat::ResourceChain", "{resources: [OS::Heat::Value]}"
         for _ in range(25):  # 10 ** 25 ways lead to the innermost

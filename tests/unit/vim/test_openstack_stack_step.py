@@ -72,6 +72,11 @@ class OneStack:
         elif method == "DELETE":
             self.status = None
 
+    async def remove(self, service: str, path: str) -> None:
+        """What is gone already is no error."""
+        if self.status:
+            await self.call(service, "DELETE", path)
+
     async def read(self, service: str, path: str, kind: type[T], *, query: Any = None) -> T:
         self.calls.append(f"GET {path}")
         return decoded(msgspec.json.encode(self._said(path)), kind, path)

@@ -56,8 +56,11 @@ def read_connection_points(
         what = f"The connection point {node.name!r} is for an address that others share: no port is made for it."
         topology.warnings.add(node.section.error(what, _IN_A_TEMPLATE))
     for policy in topology.policies_of("SecurityGroupRule"):
-        what = f"The policy {policy.name!r} is a SecurityGroupRule: nothing is done about it."
-        topology.warnings.add(policy.section.error(what, _IN_A_TEMPLATE))
+        what = (
+            f"The policy {policy.name!r} says what may reach connection points: nothing is done about it, and the "
+            "VIM's own rules count."
+        )
+        topology.warnings.add(policy.section.error(what, "set those, or write a template in BaseHOT that has it."))
     return {node.name: _connection_point(node, topology, vdus, links) for node in topology.of_kind(VDU_CP)}
 
 

@@ -78,6 +78,7 @@ from slipway.vim.openstack.user_data_stack import (
 from slipway.waiting import Backoff
 
 READ_TIMEOUT = 300.0  # seconds
+FORGET_SECONDS = 30.0  # for Heat to give a deleted stack's name free; then it is told again, and has as long once more
 NO_PREVIEW_OF_ANOTHER = (*NO_PREVIEW, VimFault.QUOTA)  # while the stack is there, another may be one too many
 
 
@@ -141,7 +142,7 @@ async def _settled(
     """The stack once nothing is in progress; None when there is none."""
     # A pause is half a second and 3 % of what has passed: Heat's work is seen to have ended about that late.
     backoff = Backoff(0.5, 10.0, factor=1.03, timeout=STEP_TIMEOUT)
-    while (stack := await heat.find_stack(cloud, name)) and busy(stack):
+    while (stack := await _listed(cloud, name)) and busy(stack):
         if not await backoff.pause():
             raise VimError(
                 f"Stack {name} is still {stack.status} after {STEP_TIMEOUT:g} s.",
@@ -149,6 +150,19 @@ async def _settled(
                 cure="see why Heat does not end it.",
             )
     return stack
+
+
+async def _listed(cloud: Cloud, name: str) -> Stack | None:
+    """None once Heat has forgotten a stack that it deleted: the removal of its trust may yet fail, and another stack
+    can't have the name before. A Heat whose engine ended in the middle goes on when it is told again."""
+    stack = await heat.listed_stack(cloud, name)
+    for again in (False, True):
+        if stack and stack.deleted and again:
+            await heat.delete(cloud, stack)  # there is no such stack, says Heat, and removes what is left of it
+        backoff = Backoff(0.5, 5.0, timeout=FORGET_SECONDS)
+        while stack and stack.deleted and await backoff.pause():
+            stack = await heat.listed_stack(cloud, name)
+    return None if stack is None or stack.deleted else stack
 
 
 async def _secrets(args: ChangeStack, ctx: StepContext) -> list[str]:

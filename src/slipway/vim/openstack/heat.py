@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from slipway.model.errors import VimError, VimFault
-from slipway.vim.openstack.answers import ListedResource, ResourceList, StackList
+from slipway.vim.openstack.answers import ListedResource, ListedStack, ResourceList, StackList
 from slipway.vim.openstack.cloud import HEAT, Cloud
 
 TIMEOUT_MINUTES = 60  # of Heat for one change
@@ -48,6 +48,11 @@ class Stack:
         return self.status.endswith("_IN_PROGRESS")
 
     @property
+    def deleted(self) -> bool:
+        """Nothing that it had is left, but its name is not free until Heat has removed the trust that it has for it."""
+        return self.status == "DELETE_COMPLETE"
+
+    @property
     def complete(self) -> bool:
         """It is what its digest says. One that was rolled back or suspended keeps the tag of what it should be."""
         return self.status in COMPLETE
@@ -71,13 +76,21 @@ class StackResource:
 
 
 async def find_stack(cloud: Cloud, name: str) -> Stack | None:
+    """None, too, for one that is deleted."""
+    stack = await listed_stack(cloud, name)
+    return None if stack is None or stack.deleted else stack
+
+
+async def listed_stack(cloud: Cloud, name: str) -> Stack | None:
     """By a list of one: it costs the same however many stacks there are, and no output is worked out."""
     listed = await cloud.read(HEAT, "/stacks", StackList, query={"name": name})
-    for one in listed.stacks:
-        if one.stack_name == name and one.stack_status != "DELETE_COMPLETE":
-            digest = next((tag.removeprefix(TAG) for tag in one.tags or () if tag.startswith(TAG)), None)
-            return Stack(one.id, name, one.stack_status, one.stack_status_reason or "", digest)
-    return None
+    stacks = [_stack(one) for one in listed.stacks if one.stack_name == name]
+    return min(stacks, key=lambda one: one.deleted, default=None)
+
+
+def _stack(listed: ListedStack) -> Stack:
+    digest = next((tag.removeprefix(TAG) for tag in listed.tags or () if tag.startswith(TAG)), None)
+    return Stack(listed.id, listed.stack_name, listed.stack_status, listed.stack_status_reason or "", digest)
 
 
 async def create(cloud: Cloud, name: str, body: Mapping[str, Any], digest: str, secrets: Sequence[str]) -> None:
@@ -116,7 +129,8 @@ async def _update(cloud: Cloud, path: str, body: Mapping[str, Any], digest: str,
 
 
 async def delete(cloud: Cloud, stack: Stack) -> None:
-    await cloud.call(HEAT, "DELETE", stack.path)
+    """It may be gone already."""
+    await cloud.remove(HEAT, stack.path)
 
 
 async def mark_unhealthy(cloud: Cloud, resource: StackResource, reason: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
 from posixpath import dirname
 from secrets import token_hex
 from typing import Any, NoReturn
@@ -27,6 +28,15 @@ GROUP, CHAIN, STACK = "OS::Heat::AutoScalingGroup", "OS::Heat::ResourceChain", "
 MEMBER_OF = {GROUP: "resource", "OS::Heat::ResourceGroup": "resource_def"}  # where groups say what a member is
 INDEX = "%index%"  # of a ResourceGroup's member, unless index_var says something else
 HEAT_TYPE = re.compile(r"OS(::[A-Za-z0-9]+){2,}")
+FILE_TYPES = (".yaml", ".template")  # ends of types that are files to Heat; any other is one of its own, or none
+
+
+class _Use(Enum):
+    """What a template uses a name as: a type, the template of an OS::Heat::Stack, or the content of some property."""
+
+    TYPE = "type"
+    TEMPLATE = "template"
+    CONTENT = "content"
 
 
 class BaseHot(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,9 +59,13 @@ def read_base_hot(path: str, contents: Mapping[str, bytes]) -> BaseHot:
     nested: dict[str, dict[str, Any]] = {}
     pending = list(_references(template, path))
     while pending:
-        name, is_template, user = pending.pop()
+        name, use, user = pending.pop()
         files[name] = _path_of(name, dirname(path), contents, user)
-        if is_template and name not in nested:
+        if use is _Use.TYPE and not name.endswith(FILE_TYPES):
+            _refuse(
+                f"The file of the type {name!r} is no template to Heat.", user, None, "let its name end with .yaml."
+            )
+        if use is not _Use.CONTENT and name not in nested:
             nested[name], allowance = _template(files[name], contents[files[name]], allowance)
             pending += _references(nested[name], files[name])
     return BaseHot(path=path, template=template, files=dict(sorted(files.items())), nested=nested)
@@ -98,22 +112,22 @@ def _template(path: str, content: bytes, allowance: int) -> tuple[dict[str, Any]
     return root, allowance - document.nodes
 
 
-def _references(template: dict[str, Any], path: str) -> Iterator[tuple[str, bool, str]]:
-    """Files that a template uses: by which name, whether as a template, and by which file."""
+def _references(template: dict[str, Any], path: str) -> Iterator[tuple[str, _Use, str]]:
+    """Files that a template uses: by which name, as what, and by which file."""
     for name, resource in resources_of(template).items():
-        for type_ in _types(resource, name, path):
-            if not HEAT_TYPE.fullmatch(type_):
-                yield type_, True, path
+        for used, use in _types(resource, name, path):
+            if use is not _Use.TYPE or not HEAT_TYPE.fullmatch(used):
+                yield used, use, path
     for file in calls(template, "get_file"):
         if not isinstance(file, str):
             _refuse("get_file is not given a file's name.", path, file, "write the name of a file of the package.")
-        yield file, False, path
+        yield file, _Use.CONTENT, path
 
 
-def _types(resource: dict[str, Any], name: str, path: str) -> Iterator[str]:
+def _types(resource: dict[str, Any], name: str, path: str) -> Iterator[tuple[str, _Use]]:
     """The type of a resource, and those of what it is a group, a chain or a stack of."""
     type_, properties = resource["type"], properties_of(resource)
-    yield type_
+    yield type_, _Use.TYPE
     if type_ in MEMBER_OF:
         member = properties.get(MEMBER_OF[type_])
         if not isinstance(member, dict) or not isinstance(member.get("type"), str):
@@ -132,7 +146,7 @@ def _types(resource: dict[str, Any], name: str, path: str) -> Iterator[str]:
         sources = [source for source in calls([properties.get("template")], "get_file") if isinstance(source, str)]
         if properties.get("template") not in [{"get_file": source} for source in sources]:
             _refuse(f"The template of the resource {name!r} is no file.", path, resource, "get it by get_file.")
-        yield from sources
+        yield from ((source, _Use.TEMPLATE) for source in sources)
 
 
 def _refuse_index(properties: dict[str, Any], type_: str, name: str, path: str) -> None:
