@@ -16,7 +16,7 @@ from slipway.cluster.modified_registries import (
     modified_registries,
     refuse_registries_property,
 )
-from slipway.cluster.parameters import PATH, REGISTRIES, ClusterParameters
+from slipway.cluster.parameters import NAME, PATH, REGISTRIES, STORAGE, ClusterParameters
 from slipway.cluster.plan_adjustments import with_helm, with_node_script
 from slipway.cluster.quorum import has_no_power, lost_quorum, quorum
 from slipway.cluster.recorded import recorded_version
@@ -202,6 +202,20 @@ def refuse_scaled_storage(cluster: ClusterRequest, request: ScaleRequest) -> Non
         )
 
 
+def refuse_lost_volumes(cluster: ClusterRequest, _: ChangePackageRequest) -> None:
+    """No machine of a cluster is made anew by it: a volume would be deleted while it is mounted, served and in use."""
+    stored = (cluster.situation.instance.parameters.get(NAME) or {}).get(STORAGE)
+    if not stored or (server := cluster.parameters.storage_server) is None:
+        return
+    stay = {volume.volume_resource_id for volume in server.cinder_volume_setup_params}
+    for volume in stored["cinder_volume_setup_params"]:
+        if (name := volume["volume_resource_id"]) not in stay:
+            raise BadRequest(
+                f"{PATH}.{STORAGE}.cinder_volume_setup_params: the storage server has {name!a} mounted, and no "
+                "change of the package makes it anew; leave the volume in the parameters and in the VNFD."
+            )
+
+
 def check_heal(cluster: ClusterRequest, request: HealRequest) -> None:
     info = cluster.situation.instance.vnf.instantiated_vnf_info
     if info is None or not request.vnfc_instance_id:
@@ -245,7 +259,7 @@ CHECKS: dict[OperationType, tuple[Check, ...]] = {
     OperationType.INSTANTIATE: (_check_parameters,),
     OperationType.SCALE: (_check_parameters, _check_registries, check_version, _check_scale),
     OperationType.HEAL: (_check_parameters, _check_registries, check_version, check_heal),
-    OperationType.CHANGE_VNFPKG: (_check_parameters, _check_registries, _check_upgrade),
+    OperationType.CHANGE_VNFPKG: (_check_parameters, _check_registries, refuse_lost_volumes, _check_upgrade),
     OperationType.CHANGE_EXT_CONN: (check_connectivity,),
 }
 PLANNERS: dict[str, Callable[[ClusterChange, Edges], HookPlan]] = {

@@ -20,6 +20,7 @@ from slipway.cluster.driver import (
     check_volumes_of_template,
     is_whole,
     names_volumes_of_template,
+    refuse_lost_volumes,
     refuse_scaled_storage,
     volume_manifests,
 )
@@ -264,7 +265,13 @@ CHECKS: dict[OperationType, tuple[Check, ...]] = {
     OperationType.INSTANTIATE: (_check_parameters,),
     OperationType.SCALE: (_check_parameters, _check_registries, _check_server, check_version, _check_scale),
     OperationType.HEAL: (_check_parameters, _check_registries, _check_server, check_version, check_heal),
-    OperationType.CHANGE_VNFPKG: (_check_parameters, _check_registries, _check_server, _check_upgrade),
+    OperationType.CHANGE_VNFPKG: (
+        _check_parameters,
+        _check_registries,
+        _check_server,
+        refuse_lost_volumes,
+        _check_upgrade,
+    ),
     OperationType.CHANGE_EXT_CONN: (_check_connectivity,),
 }
 PLANNERS: dict[str, Callable[[KubesprayChange, Edges], HookPlan]] = {
