@@ -28,6 +28,7 @@ from tests.functional.cluster_rig import (
     cluster_rig,
     instantiate_storage,
     out,
+    storage_parameters,
 )
 from tests.functional.next_package import NEXT_ID, onboard_next
 from tests.functional.rig import SIMULATED_VIM, settings_in
@@ -304,6 +305,21 @@ async def test_a_termination_retains_the_data_whatever_was_given_up_before(
     vnf = (await rig.rig.instance(instance_id)).vnf
     assert vnf.metadata["retainedVolumes"] == {volume: "storageServer_volume"}
     assert await uuid_of(rig, volume) == uuid
+
+
+@pytest.mark.parametrize("healed", [False, True])
+async def test_what_a_server_that_stays_would_not_hear_of_is_refused(rig: ClusterRig, healed: bool) -> None:
+    """It would end COMPLETED, without the volume that was asked for."""
+    instance_id, said = await stored(rig), storage_parameters()
+    fewer = {"k8s_cluster_installation_param": {**said, "pv_registration_params": said["pv_registration_params"][:1]}}
+    kind, request = (HEAL, await rig.heal(instance_id, "workerNode-0")) if healed else (SCALE, out(1))
+    with pytest.raises(BadRequest, match="pv_registration_params: the storage server stays as it is"):
+        await rig.rig.slipway.lcm.start_operation(kind, instance_id, replace(request, additional_params=fewer))
+    same = replace(request, additional_params={"k8s_cluster_installation_param": said})
+    await rig.completed(kind, instance_id, same)
+    server = await rig.heal(instance_id, "storageServer-0")
+    await rig.completed(HEAL, instance_id, replace(server, additional_params=fewer))
+    assert list(await volumes(rig, instance_id)) == ["nfs-pv1"]
 
 
 @pytest.mark.parametrize("stays", [False, True])

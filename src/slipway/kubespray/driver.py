@@ -22,6 +22,7 @@ from slipway.cluster.driver import (
     names_volumes_of_template,
     refuse_lost_volumes,
     refuse_scaled_storage,
+    refuse_unheard_storage,
     volume_manifests,
 )
 from slipway.cluster.modified_registries import (
@@ -263,8 +264,22 @@ def _check_upgrade(cluster: ClusterRequest, _: Any) -> None:
 Check = Callable[[ClusterRequest, Any], None]  # with the operation's own request
 CHECKS: dict[OperationType, tuple[Check, ...]] = {
     OperationType.INSTANTIATE: (_check_parameters,),
-    OperationType.SCALE: (_check_parameters, _check_registries, _check_server, check_version, _check_scale),
-    OperationType.HEAL: (_check_parameters, _check_registries, _check_server, check_version, check_heal),
+    OperationType.SCALE: (
+        _check_parameters,
+        _check_registries,
+        _check_server,
+        refuse_unheard_storage,
+        check_version,
+        _check_scale,
+    ),
+    OperationType.HEAL: (
+        _check_parameters,
+        _check_registries,
+        _check_server,
+        refuse_unheard_storage,
+        check_version,
+        check_heal,
+    ),
     OperationType.CHANGE_VNFPKG: (
         _check_parameters,
         _check_registries,
