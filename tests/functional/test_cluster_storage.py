@@ -14,7 +14,7 @@ from slipway.kube.interface import Object
 from slipway.model.errors import BadRequest, Unprocessable, VimFault
 from slipway.model.instance import InstantiationState
 from slipway.model.operation import OperationType, State
-from slipway.model.requests import AnyRequest, HealRequest
+from slipway.model.requests import AnyRequest, ChangePackageRequest, HealRequest
 from slipway.model.target import VnfTarget
 from slipway.simulator.cluster.host import find_host
 from slipway.simulator.vim.driver import SimulatedDriver
@@ -28,7 +28,9 @@ from tests.functional.cluster_rig import (
     cluster_rig,
     instantiate_storage,
     out,
+    storage_parameters,
 )
+from tests.functional.next_package import NEXT_ID, onboard_next
 from tests.functional.rig import SIMULATED_VIM, settings_in
 
 INSTANTIATE, HEAL, SCALE = OperationType.INSTANTIATE, OperationType.HEAL, OperationType.SCALE
@@ -302,6 +304,43 @@ async def test_a_termination_retains_the_data_whatever_was_given_up_before(
     assert await rig.rig.inventory() == {}
     vnf = (await rig.rig.instance(instance_id)).vnf
     assert vnf.metadata["retainedVolumes"] == {volume: "storageServer_volume"}
+    assert await uuid_of(rig, volume) == uuid
+
+
+@pytest.mark.parametrize("healed", [False, True])
+async def test_what_a_server_that_stays_would_not_hear_of_is_refused(rig: ClusterRig, healed: bool) -> None:
+    """It would end COMPLETED, without the volume that was asked for."""
+    instance_id, said = await stored(rig), storage_parameters()
+    fewer = {"k8s_cluster_installation_param": {**said, "pv_registration_params": said["pv_registration_params"][:1]}}
+    kind, request = (HEAL, await rig.heal(instance_id, "workerNode-0")) if healed else (SCALE, out(1))
+    with pytest.raises(BadRequest, match="pv_registration_params: the storage server stays as it is"):
+        await rig.rig.slipway.lcm.start_operation(kind, instance_id, replace(request, additional_params=fewer))
+    same = replace(request, additional_params={"k8s_cluster_installation_param": said})
+    await rig.completed(kind, instance_id, same)
+    server = await rig.heal(instance_id, "storageServer-0")
+    await rig.completed(HEAL, instance_id, replace(server, additional_params=fewer))
+    assert list(await volumes(rig, instance_id)) == ["nfs-pv1"]
+
+
+@pytest.mark.parametrize("stays", [False, True])
+async def test_a_change_of_package_takes_no_volume_away(rig: ClusterRig, tmp_path: Path, stays: bool) -> None:
+    """The server is not made anew: its volume would be deleted while it is mounted and in use."""
+    instance_id = await stored(rig)
+    _, volume = await server(rig, instance_id)
+    uuid, words = await uuid_of(rig, volume), {} if stays else {"storageServer_volume": "otherVolume"}
+    await onboard_next(rig.rig, CLUSTER, tmp_path / "next", NEXT_ID, words=words)
+    name = "storageServer_volume" if stays else "otherVolume"
+    setup = {"cinder_volume_setup_params": [{"volume_resource_id": name, "mount_to": "/volume"}]}
+    asked = {"k8s_cluster_installation_param": {"storage_server": setup}}
+    request = ChangePackageRequest(vnfd_id=NEXT_ID, additional_params=asked)
+    if stays:
+        await rig.completed(OperationType.CHANGE_VNFPKG, instance_id, request)
+    else:
+        with pytest.raises(
+            BadRequest, match="cinder_volume_setup_params: the storage server has 'storageServer_volume' mounted"
+        ):
+            await rig.rig.slipway.lcm.start_operation(OperationType.CHANGE_VNFPKG, instance_id, request)
+    assert (await server(rig, instance_id))[1] == volume
     assert await uuid_of(rig, volume) == uuid
 
 

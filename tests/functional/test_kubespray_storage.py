@@ -12,10 +12,11 @@ from msgspec.structs import replace
 from slipway.model.errors import BadRequest, RequestError
 from slipway.model.journal import StepRecord
 from slipway.model.operation import Operation, OperationType, State
-from slipway.model.requests import HealRequest
+from slipway.model.requests import ChangePackageRequest, HealRequest
 from tests.functional.cluster_rig import FORCEFUL, ClusterRig, back, began, ended, out, storage_parameters
 from tests.functional.kubespray_rig import (
     BALANCER,
+    KUBESPRAY,
     ansible,
     instantiate,
     instantiate_storage,
@@ -24,6 +25,7 @@ from tests.functional.kubespray_rig import (
     parameters,
     server_of,
 )
+from tests.functional.next_package import NEXT_ID, onboard_next
 from tests.functional.rig import SIMULATED_VIM, settings_in
 from tests.functional.test_cluster_storage import CLAIM, CLAIMS, host, server, uuid_of, volumes
 
@@ -163,6 +165,19 @@ async def test_another_ansible_server_is_not_used_by_the_heal_of_a_storage_serve
     await rig.completed(HEAL, instance_id, replace(heal, additional_params=moved))
     assert server_of(rig).files != {}
     await rig.check(instance_id)
+
+
+async def test_a_change_of_package_takes_no_volume_away(rig: ClusterRig, tmp_path: Path) -> None:
+    instance_id, _ = await stored(rig)
+    _, volume = await server(rig, instance_id)
+    await onboard_next(rig.rig, KUBESPRAY, tmp_path / "next", NEXT_ID, words={"storageServer_volume": "otherVolume"})
+    setup = {"cinder_volume_setup_params": [{"volume_resource_id": "otherVolume", "mount_to": "/volume"}]}
+    asked = {"k8s_cluster_installation_param": {"storage_server": setup}}
+    with pytest.raises(BadRequest, match="the storage server has 'storageServer_volume' mounted"):
+        await rig.rig.slipway.lcm.start_operation(
+            OperationType.CHANGE_VNFPKG, instance_id, ChangePackageRequest(vnfd_id=NEXT_ID, additional_params=asked)
+        )
+    assert (await server(rig, instance_id))[1] == volume
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {

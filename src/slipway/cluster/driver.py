@@ -16,12 +16,12 @@ from slipway.cluster.modified_registries import (
     modified_registries,
     refuse_registries_property,
 )
-from slipway.cluster.parameters import PATH, REGISTRIES, ClusterParameters
+from slipway.cluster.parameters import NAME, PATH, REGISTRIES, STORAGE, ClusterParameters, parameters_now
 from slipway.cluster.plan_adjustments import with_helm, with_node_script
 from slipway.cluster.quorum import has_no_power, lost_quorum, quorum
 from slipway.cluster.recorded import recorded_version
 from slipway.cluster.registry_plans import plan_modified_registries, with_registries
-from slipway.cluster.request import ClusterRequest, cluster_vim_name, read_request
+from slipway.cluster.request import ClusterRequest, cluster_vim_name, read_request, stored_parameters
 from slipway.cluster.steps import actions
 from slipway.cluster.steps.dependencies import Dependencies
 from slipway.cluster.storage_plan import check_template, with_storage
@@ -202,6 +202,54 @@ def refuse_scaled_storage(cluster: ClusterRequest, request: ScaleRequest) -> Non
         )
 
 
+def refuse_unheard_storage(cluster: ClusterRequest, request: ScaleRequest | HealRequest) -> None:
+    """A storage server is set up when its machine is made: what another operation says of it would be lost."""
+    stored = stored_parameters(cluster.situation)
+    if cluster.checked.storage is None or not (stored.get(NAME) or {}).get(STORAGE) or _makes_storage(cluster, request):
+        return
+    now = _served(cluster.parameters)
+    if others := [name for name, before in _served(parameters_now(stored, {})).items() if before != now.get(name)]:
+        raise BadRequest(
+            f"{PATH}.{others[0]}: the storage server stays as it is, and would not hear of it; leave it out, or say it "
+            "in a heal of the storage server."
+        )
+
+
+def _served(parameters: ClusterParameters) -> dict[str, object]:
+    """What a storage server is set up with, by the name of the parameter."""
+    if (server := parameters.storage_server) is None:
+        return {}
+    return {
+        f"{STORAGE}.cinder_volume_setup_params": server.cinder_volume_setup_params,
+        f"{STORAGE}.nfs_server_setup_params": server.nfs_server_setup_params,
+        "pv_registration_params": parameters.pv_registration_params,
+    }
+
+
+def _makes_storage(cluster: ClusterRequest, request: ScaleRequest | HealRequest) -> bool:
+    info = cluster.situation.instance.vnf.instantiated_vnf_info
+    servers = info.vnfcs_of(cluster.checked.storage or "") if info else ()
+    if not servers or not isinstance(request, HealRequest) or info is None:
+        return not servers
+    known = info.vnfc_resource_ids
+    chosen = {known.get(name, name) for name in request.vnfc_instance_id}
+    return not chosen or any(one.id in chosen for one in servers)
+
+
+def refuse_lost_volumes(cluster: ClusterRequest, _: ChangePackageRequest) -> None:
+    """No machine of a cluster is made anew by it: a volume would be deleted while it is mounted, served and in use."""
+    stored = (cluster.situation.instance.parameters.get(NAME) or {}).get(STORAGE)
+    if not stored or (server := cluster.parameters.storage_server) is None:
+        return
+    stay = {volume.volume_resource_id for volume in server.cinder_volume_setup_params}
+    for volume in stored["cinder_volume_setup_params"]:
+        if (name := volume["volume_resource_id"]) not in stay:
+            raise BadRequest(
+                f"{PATH}.{STORAGE}.cinder_volume_setup_params: the storage server has {name!a} mounted, and no "
+                "change of the package makes it anew; leave the volume in the parameters and in the VNFD."
+            )
+
+
 def check_heal(cluster: ClusterRequest, request: HealRequest) -> None:
     info = cluster.situation.instance.vnf.instantiated_vnf_info
     if info is None or not request.vnfc_instance_id:
@@ -243,9 +291,9 @@ def _connection_points(parameters: ClusterParameters) -> Iterator[tuple[str, str
 Check = Callable[[ClusterRequest, Any], None]  # with the operation's own request
 CHECKS: dict[OperationType, tuple[Check, ...]] = {
     OperationType.INSTANTIATE: (_check_parameters,),
-    OperationType.SCALE: (_check_parameters, _check_registries, check_version, _check_scale),
-    OperationType.HEAL: (_check_parameters, _check_registries, check_version, check_heal),
-    OperationType.CHANGE_VNFPKG: (_check_parameters, _check_registries, _check_upgrade),
+    OperationType.SCALE: (_check_parameters, _check_registries, refuse_unheard_storage, check_version, _check_scale),
+    OperationType.HEAL: (_check_parameters, _check_registries, refuse_unheard_storage, check_version, check_heal),
+    OperationType.CHANGE_VNFPKG: (_check_parameters, _check_registries, refuse_lost_volumes, _check_upgrade),
     OperationType.CHANGE_EXT_CONN: (check_connectivity,),
 }
 PLANNERS: dict[str, Callable[[ClusterChange, Edges], HookPlan]] = {

@@ -174,10 +174,15 @@ def network(value: Any) -> str:
 
 
 def address(value: Any) -> str:
+    given = text(value)
     try:
-        made = ipaddress.ip_address(text(value))
+        made = ipaddress.ip_address(given)
     except ValueError:
         raise Refusal("it is not an address", "write it like 10.10.0.5 or fd00::5") from None
+    if "%" in given:  # behind it anything may stand
+        raise Refusal(
+            "it has a zone, which counts on one machine only", "write it like fd00::5, within the nodes' network"
+        )
     if made.is_loopback or made.is_multicast or made.is_unspecified or made.is_link_local:
         raise Refusal("it is an address that no other machine reaches", "give an address of the nodes' network")
     return str(made)

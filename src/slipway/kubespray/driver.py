@@ -20,7 +20,9 @@ from slipway.cluster.driver import (
     check_volumes_of_template,
     is_whole,
     names_volumes_of_template,
+    refuse_lost_volumes,
     refuse_scaled_storage,
+    refuse_unheard_storage,
     volume_manifests,
 )
 from slipway.cluster.modified_registries import (
@@ -262,9 +264,29 @@ def _check_upgrade(cluster: ClusterRequest, _: Any) -> None:
 Check = Callable[[ClusterRequest, Any], None]  # with the operation's own request
 CHECKS: dict[OperationType, tuple[Check, ...]] = {
     OperationType.INSTANTIATE: (_check_parameters,),
-    OperationType.SCALE: (_check_parameters, _check_registries, _check_server, check_version, _check_scale),
-    OperationType.HEAL: (_check_parameters, _check_registries, _check_server, check_version, check_heal),
-    OperationType.CHANGE_VNFPKG: (_check_parameters, _check_registries, _check_server, _check_upgrade),
+    OperationType.SCALE: (
+        _check_parameters,
+        _check_registries,
+        _check_server,
+        refuse_unheard_storage,
+        check_version,
+        _check_scale,
+    ),
+    OperationType.HEAL: (
+        _check_parameters,
+        _check_registries,
+        _check_server,
+        refuse_unheard_storage,
+        check_version,
+        check_heal,
+    ),
+    OperationType.CHANGE_VNFPKG: (
+        _check_parameters,
+        _check_registries,
+        _check_server,
+        refuse_lost_volumes,
+        _check_upgrade,
+    ),
     OperationType.CHANGE_EXT_CONN: (_check_connectivity,),
 }
 PLANNERS: dict[str, Callable[[KubesprayChange, Edges], HookPlan]] = {

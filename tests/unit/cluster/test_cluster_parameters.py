@@ -211,6 +211,8 @@ def test_a_thousand_problems_do_not_make_an_endless_answer() -> None:
         (("private_registry_connection_info", 0, "server"), "registry:99999", "without http://"),
         (("private_registry_connection_info", 0, "server"), "../x", "without http://"),
         (("private_registry_connection_info", 0, "certificate_path"), "ca.crt", "connection_type to 1"),
+        (("master_node", "cluster_ip"), 'fd00::5%";reboot;"', "a zone"),
+        (("private_registry_connection_info", 1, "hosts_string"), "fd00::5%'\"$(reboot) a", "a zone"),
         (("private_registry_connection_info", 1, "hosts_string"), "registry 10.0.0.1", "10.10.0.5"),
         (("private_registry_connection_info", 1, "hosts_string"), "10.0.0.1", "registry.example.com"),
         (("private_registry_connection_info", 1, "hosts_string"), "10.0.0.1 a LocalHost", "the node's own name"),
