@@ -150,16 +150,19 @@ class CnfSteps:
     async def undo(self, args: OfCnf, ctx: StepContext) -> Outcome:
         """A step that found no balancer it could use has changed none: its rollback must not fail for that again.
 
-        Nor for one that is dead: what is recorded reaches it when it is healed.
+        Nor for one that is dead: what is recorded reaches it when it is healed. Nor, where nothing is recorded of the
+        operation, for one that refuses the login or the change: it refused the step as well.
         """
         with contextlib.suppress(NoBalancer, NotThisOne, NotSetUp):
             found = await self._find(args, ctx)
+            now = found.record.routes
+            is_recorded = now.taken_back(ctx.instance_id, ctx.operation_id) != now
             await self._change(
                 args,
                 found,
                 ctx,
                 lambda routes: routes.taken_back(ctx.instance_id, ctx.operation_id),
-                left_for_later=(DeadMachine,),
+                left_for_later=(DeadMachine if is_recorded else StepError,),
             )
         return Outcome()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ import msgspec
 from slipway.cluster.spec import ClusterSpec, Node, Server, SshLogin
 from slipway.cluster.steps.dependencies import Dependencies
 from slipway.kube.errors import KubeError
+from slipway.load_balancer.arguments import SetUp
 from slipway.load_balancer.balancer import Balancer
 from slipway.load_balancer.cluster_context import ClusterContexts
 from slipway.load_balancer.cnf_steps import CnfSteps
@@ -274,6 +276,15 @@ def new_world(directory: Path, **more: Any) -> World:
     cluster_id = database.write_now(_instance, "default", stored)
     database.write_now(workers.renew_lease, "worker", 600.0)
     return World(database, Vault(directory / "key"), cluster_id, **more)
+
+
+async def set_up(world: World, *, script: str | None = None) -> None:
+    args = SetUp(balancer=world.balancer(script), nodes=(MASTER, WORKER))
+    await world.steps.set_up(args, world.operation())
+
+
+def front_ends(world: World) -> list[str]:
+    return re.findall(r"^frontend (.*)$", world.host.config, re.MULTILINE)
 
 
 def vnf(instance_id: str, **info: Any) -> VnfInstance:

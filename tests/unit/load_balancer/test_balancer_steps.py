@@ -8,14 +8,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from slipway.load_balancer.arguments import AddRoutes, Forget, RemoveRoutes, SetUp
 from slipway.load_balancer.cnf_steps import CheckBalancer, Expose, Withdraw
 from slipway.load_balancer.routes import FrontEnd
 from slipway.model.errors import StepError
 from slipway.store import instances, load_balancers, workers
-from tests.unit.load_balancer.balancer_world import BALANCER, MASTER, OTHER, WORKER, World, machine, new_world, node
+from tests.unit.load_balancer.balancer_world import (
+    BALANCER,
+    MASTER,
+    OTHER,
+    WORKER,
+    World,
+    front_ends,
+    machine,
+    new_world,
+    node,
+    set_up,
+)
 
 
 @pytest.fixture
@@ -23,15 +33,6 @@ def world(tmp_path: Path) -> Iterator[World]:
     made = new_world(tmp_path)
     yield made
     made.database.close()
-
-
-async def set_up(world: World, *, script: str | None = None) -> None:
-    args = SetUp(balancer=world.balancer(script), nodes=(MASTER, WORKER))
-    await world.steps.set_up(args, world.operation())
-
-
-def front_ends(world: World) -> list[str]:
-    return re.findall(r"^frontend (.*)$", world.host.config, re.MULTILINE)
 
 
 def servers(world: World, backend: str) -> list[str]:
@@ -260,56 +261,6 @@ async def test_no_address_leads_to_another_machine(world: World) -> None:
     with pytest.raises(StepError, match=r"ssh_ip: 10\.9\.9\.9 is not an address of .*which has: 10\.0\.0\.4"):
         await world.cnf.expose(Expose(ssh_ip="10.9.9.9"), world.operation(cnf))
     await world.cnf.expose(Expose(ssh_ip="10.0.0.4", login=BALANCER.login), world.operation(cnf))
-
-
-@pytest.mark.parametrize("args", [Expose(ssh_ip="10.9.9.9"), Expose(script="Scripts/own.sh"), Expose()])
-async def test_a_vnf_that_was_refused_can_be_rolled_back(world: World, args: Expose) -> None:
-    await set_up(world)
-    if args == Expose():
-        await world.steps.forget(Forget(cluster=world.cluster_id), world.operation())
-    cnf, ran = world.new_instance(), len(world.host.ran)
-    world.expose(cnf, "shop/web", 30080)
-    ctx = world.operation(cnf)
-    with pytest.raises(StepError):
-        await world.cnf.expose(args, ctx)
-    await world.cnf.undo(args, ctx)
-    assert len(world.host.ran) == ran
-
-
-@pytest.mark.parametrize("said", ["10.0.0.4 can't be reached", "10.0.0.4 refused the login", "No space left on device"])
-async def test_a_balancer_out_of_reach_or_order_does_not_keep_a_vnf(world: World, said: str) -> None:
-    await set_up(world)
-    cnf = world.new_instance()
-    world.expose(cnf, "shop/web", 30080)
-    await world.cnf.expose(Expose(), world.operation(cnf))
-    world.host.fails["apply_haproxy"] = said
-    await world.cnf.withdraw(Withdraw(), world.operation(cnf))
-    world.host.fails.clear()
-    await world.steps.add_routes(AddRoutes(balancer=world.balancer(), nodes=(OTHER,)), world.operation())
-    assert front_ends(world) == ["kubernetes-apiserver"]
-
-
-async def test_a_balancer_whose_set_up_failed_does_not_keep_a_vnf(world: World) -> None:
-    async with world.records.changing(world.cluster_id, "the set-up", new=True):
-        pass
-    cnf = world.new_instance()
-    world.expose(cnf, "shop/web", 30080)
-    ctx = world.operation(cnf)
-    with pytest.raises(StepError, match="was not set up yet"):
-        await world.cnf.expose(Expose(), ctx)
-    await world.cnf.undo(Expose(), ctx)
-    await world.cnf.withdraw(Withdraw(), ctx)
-    assert not world.host.ran
-
-
-async def test_a_cluster_that_has_no_login_any_more_does_not_keep_a_vnf(world: World) -> None:
-    await set_up(world)
-    cnf = world.new_instance()
-    world.expose(cnf, "shop/web", 30080)
-    await world.cnf.expose(Expose(), world.operation(cnf))
-    cluster = world.database.read_now(instances.get, world.cluster_id)
-    world.database.write_now(instances.update, replace(cluster, parameters={}))
-    await world.cnf.withdraw(Withdraw(), world.operation(cnf))
 
 
 async def test_what_a_deleted_instance_left_goes_with_the_next_change(world: World) -> None:
