@@ -62,13 +62,17 @@ BALANCER = node("externalLB-0", point="externalLB_CP1")
 
 @dataclass
 class Host:
-    """Scripts as the simulator knows them. `before` is run before each, `fails` by the name of a script."""
+    """Scripts as the simulator knows them. `before` is run before each, `fails` by the name of a script.
+
+    `logins` has who came, `machines` to which of the VIM's.
+    """
 
     files: SimulatedHost = field(default_factory=lambda: SimulatedHost("lb"))
     ran: list[tuple[str, ...]] = field(default_factory=list)
     fails: dict[str, str] = field(default_factory=dict)
     before: Callable[[str], Any] | None = None
     logins: list[str] = field(default_factory=list)
+    machines: list[str] = field(default_factory=list)
 
     @property
     def config(self) -> str:
@@ -170,13 +174,14 @@ def machine(one: Node, address: str) -> FoundMachine:
 
 @dataclass(frozen=True)
 class Connector:
-    """The way to the one machine there is. `logins` has who came."""
+    """The way to the one machine there is."""
 
     machine: Host
 
     async def host(self, one: Node, ctx: StepContext) -> Host:
         await ctx.machine(one.machine)
         login = await ctx.decrypt_secrets({"password": one.login.password})
+        self.machine.machines.append(one.machine)
         self.machine.logins.append(f"{one.login.username}:{login['password']}")
         return self.machine
 

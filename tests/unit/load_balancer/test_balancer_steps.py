@@ -150,6 +150,35 @@ async def test_changes_at_the_same_time_all_stay(world: World) -> None:
     assert revisions == sorted(set(revisions))
 
 
+async def test_who_waited_for_a_heal_of_the_balancer_changes_the_new_machine(world: World) -> None:
+    await set_up(world)
+    stays, leaves = world.new_instance(), world.new_instance()
+    world.expose(leaves, "shop/old", 30070)
+    await world.cnf.expose(Expose(), world.operation(leaves))
+    world.expose(stays, "shop/web", 30080)
+    renewed = node("externalLB-0", machine="new-id", point="externalLB_CP1")
+    world.machines["new-id"] = machine(renewed, "10.0.0.9")
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def slow(name: str) -> None:
+        begun.set()
+        await may_end.wait()
+
+    world.host.before = slow
+    again = SetUp(balancer=world.balancer(one=renewed), nodes=(MASTER, WORKER), again=True)
+    heal = asyncio.create_task(world.steps.set_up(again, world.operation()))
+    await begun.wait()
+    came = asyncio.create_task(world.cnf.expose(Expose(first=True), world.operation(stays)))
+    went = asyncio.create_task(world.cnf.withdraw(Withdraw(), world.operation(leaves)))
+    await asyncio.sleep(0.3)  # both have looked for the balancer, and wait for their turn
+    world.host.machines.clear()
+    may_end.set()
+    outcome, *_ = await asyncio.gather(came, went, heal)
+    assert set(world.host.machines) == {"new-id"}
+    assert outcome.instance["instantiatedVnfInfo"]["metadata"]["loadBalancer"]["address"] == "10.0.0.9"
+    assert front_ends(world) == ["kubernetes-apiserver", "shop_web_30080"]
+
+
 async def test_a_dead_workers_change_does_not_keep_others_waiting(world: World) -> None:
     await set_up(world)
     cnf = world.new_instance()
