@@ -73,6 +73,28 @@ async def test_undone_routes_are_as_they_were(world: World) -> None:
     assert servers(world, "kubernetes-apiserver") == ["master-0 10.0.0.1:6443"]
 
 
+async def test_a_scale_that_the_machine_refused_can_be_rolled_back(world: World) -> None:
+    """As with a wrong ssh_password in its request: every try of the rollback would end like the step."""
+    await set_up(world)
+    before = (await world.record()).routes
+    joining = AddRoutes(balancer=world.balancer(), nodes=(OTHER,))
+    leaving = RemoveRoutes(balancer=world.balancer(), nodes=(WORKER,))
+    ctx = world.operation()
+    world.host.fails["apply_haproxy"] = "10.0.0.4 refused the login"
+    with pytest.raises(StepError, match="refused the login"):
+        await world.steps.add_routes(joining, ctx)
+    with pytest.raises(StepError, match="refused the login"):
+        await world.steps.remove_routes(leaving, ctx)
+    await world.steps.undo_remove(leaving, ctx)
+    await world.steps.undo_add_routes(joining, ctx)
+    assert (await world.record()).routes == before
+    world.host.fails.clear()
+    await world.steps.add_routes(joining, ctx)
+    world.host.fails["apply_haproxy"] = "No space left on device"
+    with pytest.raises(StepError, match="No space left"):  # it leads there
+        await world.steps.undo_add_routes(joining, ctx)
+
+
 async def test_a_healed_balancer_and_a_whole_heal_keep_the_front_ends(world: World) -> None:
     await set_up(world)
     cnf = world.new_instance()
