@@ -121,7 +121,7 @@ class CnfSteps:
             _refuse_taken(routes, ctx.instance_id, front_ends)
             return routes.exposing(ctx.instance_id, front_ends, ctx.operation_id)
 
-        await self._change(args, found, ctx, exposed)
+        found = await self._change(args, found, ctx, exposed)
         reached = await address_of(found.balancer.node, found.ctx, found.balancer.node.ssh)
         told = {"address": reached, "frontEnds": msgspec.to_builtins(list(front_ends))}
         return Outcome(instance={"instantiatedVnfInfo": {"metadata": {RECORDED: told}}})
@@ -150,16 +150,19 @@ class CnfSteps:
     async def undo(self, args: OfCnf, ctx: StepContext) -> Outcome:
         """A step that found no balancer it could use has changed none: its rollback must not fail for that again.
 
-        Nor for one that is dead: what is recorded reaches it when it is healed.
+        Nor for one that is dead: what is recorded reaches it when it is healed. Nor, where nothing is recorded of the
+        operation, for one that refuses the login or the change: it refused the step as well.
         """
         with contextlib.suppress(NoBalancer, NotThisOne, NotSetUp):
             found = await self._find(args, ctx)
+            now = found.record.routes
+            is_recorded = now.taken_back(ctx.instance_id, ctx.operation_id) != now
             await self._change(
                 args,
                 found,
                 ctx,
                 lambda routes: routes.taken_back(ctx.instance_id, ctx.operation_id),
-                left_for_later=(DeadMachine,),
+                left_for_later=(DeadMachine if is_recorded else StepError,),
             )
         return Outcome()
 
@@ -171,17 +174,23 @@ class CnfSteps:
         changed: Callable[[Routes], Routes],
         *,
         left_for_later: tuple[type[StepError], ...] = (),
-    ) -> None:
-        """`left_for_later`: errors of the machine after which the change is recorded all the same."""
+    ) -> FoundBalancer:
+        """The balancer as it was changed: who had it meanwhile may have healed it, and its machine is another one.
+
+        `left_for_later`: errors of the machine after which the change is recorded all the same.
+        """
         async with self.records.changing(found.cluster_id, ctx.operation_id) as held:
             before, after = held.record.routes, changed(held.record.routes)
             try:
+                now = await self.clusters.of(found.cluster_id, held.record, ctx, args.login)
+                found = FoundBalancer(found.cluster_id, held.record, *now)
                 for change in _changes(before, after):
                     work = self._make_it_so(args, found, held, change, ctx)
                     await self.deps.liveness.run_while_alive(work, Waiting(found.ctx, (found.balancer.node,)))
             except left_for_later as error:
                 ctx.progress(f"left on the load balancer for now: {error.detail}")
             held.save(replace(held.record, routes=after))
+        return found
 
     async def _make_it_so(
         self, args: OfCnf, found: FoundBalancer, held: Held, change: RoutesChange, ctx: StepContext

@@ -63,24 +63,28 @@ class BalancerSteps:
         return await self._remove(args, args.nodes, ctx)
 
     async def undo_add_routes(self, args: AddRoutes, ctx: StepContext) -> Outcome:
-        return await self._remove(args, args.nodes, ctx)
+        return await self._remove(args, args.nodes, ctx, undoes=True)
 
     async def undo_remove(self, args: RemoveRoutes, ctx: StepContext) -> Outcome:
-        return await self._add(args, args.nodes, ctx)
+        return await self._add(args, args.nodes, ctx, undoes=True)
 
     async def forget(self, args: Forget, ctx: StepContext) -> Outcome:
         await self.records.forget(args.cluster)
         return Outcome()
 
-    async def _add(self, args: OfBalancer, nodes: Sequence[Node], ctx: StepContext) -> Outcome:
+    async def _add(self, args: OfBalancer, nodes: Sequence[Node], ctx: StepContext, *, undoes: bool = False) -> Outcome:
         servers = await servers_of(nodes, ctx)
-        await self._change(args, ctx, "add", servers, lambda routes: routes.with_servers(servers))
+        await self._change(args, ctx, "add", servers, lambda routes: routes.with_servers(servers), undoes=undoes)
         return Outcome()
 
-    async def _remove(self, args: OfBalancer, nodes: Sequence[Node], ctx: StepContext) -> Outcome:
+    async def _remove(
+        self, args: OfBalancer, nodes: Sequence[Node], ctx: StepContext, *, undoes: bool = False
+    ) -> Outcome:
         """By name: a machine that is dead has no address any more that could be asked for."""
         names = {node.name for node in nodes}
-        await self._change(args, ctx, "remove", (), lambda routes: routes.without_servers(names), names=names)
+        await self._change(
+            args, ctx, "remove", (), lambda routes: routes.without_servers(names), names=names, undoes=undoes
+        )
         return Outcome()
 
     async def _change(
@@ -93,8 +97,12 @@ class BalancerSteps:
         *,
         names: set[str] | None = None,
         new: bool = False,
+        undoes: bool = False,
     ) -> None:
-        """A balancer that is dead holds up no change of the cluster: what is recorded reaches it when it is healed."""
+        """A balancer that is dead holds up no change of the cluster: what is recorded reaches it when it is healed.
+
+        Nor does one that refuses hold up the rollback (`undoes`) of a step of which nothing is recorded.
+        """
         balancer = args.balancer
         async with self.records.changing(balancer.cluster, ctx.operation_id, new=new) as held:
             before = held.record.routes
@@ -103,10 +111,11 @@ class BalancerSteps:
             work = make_it_so(self.deps, balancer, change, held, ctx)
             try:
                 await self.deps.liveness.run_while_alive(work, Waiting(ctx, (balancer.node,)))
-            except DeadMachine as error:
-                if new:
+            except StepError as error:
+                is_left = isinstance(error, DeadMachine) or (undoes and change.routes == before)
+                if new or not is_left:
                     raise
-                ctx.progress(f"left for the load balancer's heal: {error.detail}")
+                ctx.progress(f"left for the load balancer's next change or heal: {error.detail}")
             machine = await ctx.machine(balancer.node.machine)
             held.save(replace(held.record, balancer=balancer, machine=machine, routes=change.routes))
 

@@ -28,6 +28,9 @@ class SshTarget:
             ipaddress.ip_address(self.address)
         except ValueError:
             raise StepError(f"{self.address!r} is not an IPv4 or IPv6 address.") from None
+        for name in ("private_key", "passphrase", "password"):  # stored unseen, whatever a request gave for them
+            if not isinstance(getattr(self, name), str | None):
+                raise StepError(f"The {name} for {self} is not text.", cure="write it in quotes.")
 
     @property
     def known_as(self) -> str:

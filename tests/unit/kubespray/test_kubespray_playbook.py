@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from slipway.cluster.networks import ClusterNetworks
 from slipway.cluster.spec import ClusterSpec, Node, Server, SshLogin
@@ -84,6 +85,17 @@ def test_no_password_is_in_the_last_words_of_a_run(temporary: bool, printed: str
     assert "was killed" in error.value.detail
     assert "sesame" not in error.value.detail
     assert error.value.temporary is temporary
+
+
+@pytest.mark.parametrize("login", ["gate:open%20sesame", "sesame-token"])
+def test_no_login_of_a_proxy_is_told(login: str) -> None:
+    """Some have a token in place of a name and a password."""
+    said = StepError(f"fetch failed: proxy http://{login}@192.0.2.9:3128 answered 407")
+    deps = Dependencies(Connector(Host(said)), UNUSED, UNUSED)  # type: ignore[arg-type]
+    args = replace(ARGS, setup={"proxy": {"http_proxy": f"http://{login}@192.0.2.9:3128"}})
+    with pytest.raises(StepError, match=r"@192\.0\.2\.9:3128 answered 407") as error:
+        asyncio.run(run_to_end(deps, args, "cluster.yml", [], Context()))  # type: ignore[arg-type]
+    assert "sesame" not in error.value.detail
 
 
 def test_events_that_come_in_pieces_are_counted_once() -> None:

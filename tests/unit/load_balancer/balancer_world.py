@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ import msgspec
 from slipway.cluster.spec import ClusterSpec, Node, Server, SshLogin
 from slipway.cluster.steps.dependencies import Dependencies
 from slipway.kube.errors import KubeError
+from slipway.load_balancer.arguments import SetUp
 from slipway.load_balancer.balancer import Balancer
 from slipway.load_balancer.cluster_context import ClusterContexts
 from slipway.load_balancer.cnf_steps import CnfSteps
@@ -60,13 +62,17 @@ BALANCER = node("externalLB-0", point="externalLB_CP1")
 
 @dataclass
 class Host:
-    """Scripts as the simulator knows them. `before` is run before each, `fails` by the name of a script."""
+    """Scripts as the simulator knows them. `before` is run before each, `fails` by the name of a script.
+
+    `logins` has who came, `machines` to which of the VIM's.
+    """
 
     files: SimulatedHost = field(default_factory=lambda: SimulatedHost("lb"))
     ran: list[tuple[str, ...]] = field(default_factory=list)
     fails: dict[str, str] = field(default_factory=dict)
     before: Callable[[str], Any] | None = None
     logins: list[str] = field(default_factory=list)
+    machines: list[str] = field(default_factory=list)
 
     @property
     def config(self) -> str:
@@ -168,13 +174,14 @@ def machine(one: Node, address: str) -> FoundMachine:
 
 @dataclass(frozen=True)
 class Connector:
-    """The way to the one machine there is. `logins` has who came."""
+    """The way to the one machine there is."""
 
     machine: Host
 
     async def host(self, one: Node, ctx: StepContext) -> Host:
         await ctx.machine(one.machine)
         login = await ctx.decrypt_secrets({"password": one.login.password})
+        self.machine.machines.append(one.machine)
         self.machine.logins.append(f"{one.login.username}:{login['password']}")
         return self.machine
 
@@ -274,6 +281,15 @@ def new_world(directory: Path, **more: Any) -> World:
     cluster_id = database.write_now(_instance, "default", stored)
     database.write_now(workers.renew_lease, "worker", 600.0)
     return World(database, Vault(directory / "key"), cluster_id, **more)
+
+
+async def set_up(world: World, *, script: str | None = None) -> None:
+    args = SetUp(balancer=world.balancer(script), nodes=(MASTER, WORKER))
+    await world.steps.set_up(args, world.operation())
+
+
+def front_ends(world: World) -> list[str]:
+    return re.findall(r"^frontend (.*)$", world.host.config, re.MULTILINE)
 
 
 def vnf(instance_id: str, **info: Any) -> VnfInstance:

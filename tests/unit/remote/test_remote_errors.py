@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from slipway.model.errors import StepError
@@ -46,3 +48,14 @@ def test_a_command_is_told_on_one_line() -> None:
 def test_scripts_travel_without_comments_and_get_values_as_arguments(name: str) -> None:
     assert not any(line.lstrip().startswith("#") for line in script(name).splitlines())
     assert run_script(name, "value")[2:] == [script(name), f"slipway-{name}", "value"]
+
+
+@pytest.mark.parametrize("name", ["password", "private_key", "passphrase"])
+def test_a_secret_that_is_not_text_is_told_and_not_shown(name: str) -> None:
+    """A request's secrets are put away unseen: a number may be among them."""
+    given: dict[str, Any] = {name: 31415926}
+    with pytest.raises(
+        StepError, match=rf"The {name} for root@10\.0\.0\.5 is not text\. Cure: write it in quotes"
+    ) as told:
+        SshTarget(address="10.0.0.5", username="root", **given)
+    assert "31415926" not in str(told.value)

@@ -203,8 +203,9 @@ async def _secrets(nodes: Sequence[Node], setup: Mapping[str, Any], ctx: StepCon
     proxies = [one.opened(str) for one in (proxy.http_proxy, proxy.https_proxy) if one]
     known = [*passwords, *(one.password for one in logins.values()), *(basic(one) for one in logins.values())]
     for url in proxies:
-        password = url.partition("://")[2].rpartition("@")[0].partition(":")[2]
-        known += [password, unquote(password)]
+        user, _, password = url.partition("://")[2].rpartition("@")[0].partition(":")
+        secret = password or user  # alone it is a token
+        known += [secret, unquote(secret)]
     known += [json.dumps(one)[1:-1] for one in known if one]  # as Ansible's log has it
     return sorted({one for one in known if one and len(one) >= SHORTEST_SECRET}, key=len, reverse=True)
 
