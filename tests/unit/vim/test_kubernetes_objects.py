@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from slipway.model.descriptor import Vdu
 from slipway.model.errors import BadRequest, PackageError, RequestError, Unprocessable
@@ -61,6 +62,15 @@ def test_objects_are_applied_in_an_order_that_works_and_named_in_the_plan() -> N
     made = [(effect.verb, effect.kind, effect.name) for step in plan.steps for effect in step.effects]
     assert (Verb.MAKE, "Deployment", "web") in made
     assert len(made) == 9
+
+
+@pytest.mark.parametrize("kind", ["PriorityClass scheduling.k8s.io/v1", "RuntimeClass node.k8s.io/v1"])
+def test_what_a_pod_is_refused_without_is_there_before_it(kind: str) -> None:
+    name, api_version = kind.split()
+    text = together(object_of("Pod", "web"), object_of(name, "fast", api_version))
+    of = replace(flavour(), aspects={})
+    plan = DRIVER.steps(change(None, target(text, of=of)), Found())
+    assert ids(plan) == ["apply accounts and roles", "apply workloads", "wait until ready"]
 
 
 def test_two_hundred_objects_are_a_small_plan_that_holds_no_content() -> None:

@@ -23,7 +23,10 @@ from slipway.vim.kubernetes.waves import DEFINITION, FOR_GOOD, Wave, wave_of
 from slipway.waiting import Backoff
 
 # What API servers say of fields that can't be changed.
-IMMUTABLE = ("immutable", "are forbidden", "may not change fields", "cannot change roleRef", "may not be changed")
+IMMUTABLE = (
+    "immutable", "are forbidden", "may not change fields", "may not change once set", "cannot change roleRef",
+    "may not be changed",
+)  # fmt: skip
 NOT_ROLLED = frozenset({"Pod", "ReplicaSet"})  # nobody starts their pods anew when these have changed
 DEFINED_TIMEOUT = 5.0  # seconds for a kind that was defined to be served
 REPLACED_TIMEOUT = 300.0  # seconds for an object to be gone before it is made anew
