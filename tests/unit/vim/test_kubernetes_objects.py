@@ -262,3 +262,28 @@ def _with(now: VnfTarget, parameters: dict[str, Any], names: frozenset[str] = fr
     from dataclasses import replace
 
     return replace(now, parameters=parameters, file_names=names)
+
+
+JOB = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: prepare}\nspec: {ttlSecondsAfterFinished: 0, template: {}}\n"
+
+
+def test_a_job_that_has_ended_and_gone_by_itself_is_not_run_again() -> None:
+    before, after = (target(together(workload(), JOB), count=count) for count in (2, 3))
+    record = standing(before)
+    record = replace(record, objects=tuple(replace(one, expires=one.kind == "Job") for one in record.objects))
+    there = replace(record, objects=tuple(one for one in record.objects if one.kind != "Job"))
+    plan = DRIVER.steps(change(before, after, record), there)
+    assert [effect.kind for step in plan.steps for effect in step.effects] == ["Deployment"]
+    anew = target(together(workload(), JOB.replace("template: {}", "template: {spec: {}}")))
+    plan = DRIVER.steps(change(before, anew, record), there)
+    (effect,) = [effect for step in plan.steps for effect in step.effects]
+    assert (effect.kind, effect.name) == ("Job", "prepare")
+    whole = Renewal(members=frozenset(pod.id for pod in record.machines), everything=True)
+    plan = DRIVER.steps(change(before, before, record, renewal=whole), there)
+    assert ("Job", Verb.MAKE) in [(effect.kind, effect.verb) for step in plan.steps for effect in step.effects]
+
+
+def test_a_job_that_goes_by_itself_is_waited_for_as_one() -> None:
+    plan = DRIVER.steps(change(None, target(together(workload(), JOB))), Found())
+    waited = {one["kind"]: one.get("expires", False) for one in plan.steps[-1].args["objects"]}
+    assert waited == {"Deployment": False, "Job": True}

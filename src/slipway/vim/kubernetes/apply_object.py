@@ -196,4 +196,5 @@ def _found(plan: ObjectPlan, ref: ObjectRef, id_: str) -> FoundObject:
         namespace=ref.namespace,
         api_version=ref.api_version,
         digest=plan.digest,
+        expires=plan.expires,
     )

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from slipway.model.machine import Found, FoundObject
 from slipway.model.plan import Effect, Plan, Step, Verb
 from slipway.model.target import Change, VnfTarget
@@ -50,7 +52,13 @@ def steps_of(change: Change, found: Found) -> Plan:
     if change.renewal.everything and change.renewal.members >= everyone:
         gone = _removal(change, found)
         return Plan.chain(gone, _towards(change, change.after, Found(), known=_pods(change, found)))
-    return _towards(change, change.after, found, known=_pods(change, found))
+    return _towards(change, change.after, _with_expired(found, change.inventory), known=_pods(change, found))
+
+
+def _with_expired(found: Found, recorded: Found) -> Found:
+    """Jobs that have ended and gone by themselves are not run again."""
+    ids = {one.id for one in found.objects}
+    return replace(found, objects=(*found.objects, *(o for o in recorded.objects if o.expires and o.id not in ids)))
 
 
 def _towards(change: Change, after: VnfTarget, found: Found, known: KnownPods) -> Plan:

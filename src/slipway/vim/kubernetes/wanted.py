@@ -80,6 +80,7 @@ def wanted_objects(target: VnfTarget | None, there: Mapping[str, str | None] = N
             kind=manifest.kind,
             name=name,
             namespace=None if parameters.namespace else manifest.namespace,
+            expires=manifest.expires,
             configuration=_configuration(manifest, used, configs),
             renamed={
                 f"{kind}/{former}": new
