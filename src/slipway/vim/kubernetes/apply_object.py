@@ -92,7 +92,8 @@ async def _apply_once(
             ) from None
         if not _is_immutable(error):
             raise
-        if plan.kind in FOR_GOOD or wave_of(plan.api_version, plan.kind) is Wave.CUSTOM_RESOURCES:
+        for_good = plan.kind in FOR_GOOD or wave_of(plan.api_version, plan.kind) is Wave.CUSTOM_RESOURCES
+        if for_good or await _takes_its_claims_along(session, ref):
             raise VimError(
                 error.detail.partition(" Cure: ")[0],
                 VimFault.PERMANENT,
@@ -130,6 +131,12 @@ async def _remove(session: Session, plan: ObjectPlan, ref: ObjectRef, why: str) 
     doomed = Doomed(ref, there["metadata"]["uid"])
     await delete(session.api, doomed, propagation="Foreground")
     await wait_gone(session.api, [doomed], REPLACED_TIMEOUT, session.ctx.progress)
+
+
+async def _takes_its_claims_along(session: Session, ref: ObjectRef) -> bool:
+    """A StatefulSet may say that the claims it made go with it, and all that is in their volumes."""
+    policy = at(await _find(session, ref), "spec", "persistentVolumeClaimRetentionPolicy")
+    return ref.kind == "StatefulSet" and policy.get("whenDeleted") == "Delete"
 
 
 async def _find(session: Session, ref: ObjectRef) -> Object | None:
