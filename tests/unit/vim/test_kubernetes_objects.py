@@ -287,3 +287,15 @@ def test_a_job_that_goes_by_itself_is_waited_for_as_one() -> None:
     plan = DRIVER.steps(change(None, target(together(workload(), JOB))), Found())
     waited = {one["kind"]: one.get("expires", False) for one in plan.steps[-1].args["objects"]}
     assert waited == {"Deployment": False, "Job": True}
+
+
+def test_what_somebody_has_removed_and_a_new_package_lacks_leaves_the_record() -> None:
+    """Else it would be told for ever that it is gone."""
+    before, after = target(together(workload(), config("old"))), target(together(workload(image="web:2")))
+    record = standing(before)
+    there = replace(record, objects=tuple(one for one in record.objects if one.kind != "ConfigMap"))
+    steps = DRIVER.steps(change(before, after, record), there).checked().steps
+    assert [step.id for step in steps][-1] == "remove configuration and storage"
+    assert [one["id"] for one in steps[-1].args["objects"]] == ["ConfigMap/old"]
+    whole = Renewal(members=frozenset(pod.id for pod in record.machines), everything=True)
+    DRIVER.steps(change(before, before, record, renewal=whole), there).checked()

@@ -135,8 +135,8 @@ async def _remove(session: Session, plan: ObjectPlan, ref: ObjectRef, why: str) 
 
 async def _takes_its_claims_along(session: Session, ref: ObjectRef) -> bool:
     """A StatefulSet may say that the claims it made go with it, and all that is in their volumes."""
-    policy = at(await _find(session, ref), "spec", "persistentVolumeClaimRetentionPolicy")
-    return ref.kind == "StatefulSet" and policy.get("whenDeleted") == "Delete"
+    there = await _find(session, ref) if ref.kind == "StatefulSet" else None
+    return at(there, "spec", "persistentVolumeClaimRetentionPolicy").get("whenDeleted") == "Delete"
 
 
 async def _find(session: Session, ref: ObjectRef) -> Object | None:
