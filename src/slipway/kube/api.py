@@ -25,6 +25,7 @@ from slipway.kube.discovery import Discovery
 from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object, Objects, PatchKind, Propagation, are_objects, list_metadata
 from slipway.kube.name_list import NameList
+from slipway.kube.pages import MOST_LISTED_GUARDED, PAGE, PAGES, PAGES_GUARDED, PageSize
 from slipway.model.errors import OutgoingRequestError
 from slipway.model.json_documents import has_more_values, memory_of
 from slipway.outgoing.guard import Guard
@@ -45,11 +46,7 @@ MOST_VALUES = 4_000_000  # of one answer, keys included
 MOST_VALUES_GUARDED = 250_000
 MOST_NAMES = 10_000
 DECODED_AT_ONCE = 1 << 16  # bytes; what is larger is decoded beside the event loop
-PAGE = 500
 PAGE_OF_NAMES = 100  # whole objects come: a node with its images has some ten thousand bytes
-PAGES = 1000
-PAGES_GUARDED = 100
-MOST_LISTED_GUARDED = 512 << 20  # bytes of memory for all lists of one session, as they are
 FIELD_MANAGER = "slipway"
 JSON = "application/json"
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -251,14 +248,13 @@ class Api:
 
     async def _pages(self, path: str, query: dict[str, str], metadata_only: bool) -> Objects:
         items: Objects = []
-        query = {"limit": str(PAGE), **query}
+        size, query = PageSize(PAGE), dict(query)
         asked, accept = self._asked("GET", path), _or_json(METADATA_LIST if metadata_only else None)
         for _ in range(self._most_pages):
-            answer = await self._call("GET", path, query, accept=accept)
+            answer, page = await size.ask(lambda limit: self._page(path, {"limit": limit, **query}, accept))
             self._listed += memory_of(answer)
             if self._most_listed is not None and self._listed > self._most_listed:
                 raise errors.too_large(asked, f"what is taken of one cluster at once, {self._most_listed >> 20} MiB")
-            page = await self._decoded(dict[str, Any], answer, asked)
             if not are_objects(found := page.get("items") or []):
                 raise errors.not_kubernetes(asked, answer)
             items += found
@@ -266,6 +262,10 @@ class Api:
                 return items
             query["continue"] = following
         raise errors.too_large(asked, f"{self._most_pages} pages")
+
+    async def _page(self, path: str, query: dict[str, str], accept: str) -> tuple[bytes, Object]:
+        answer = await self._call("GET", path, query, accept=accept)
+        return answer, await self._decoded(dict[str, Any], answer, self._asked("GET", path))
 
     async def _json(
         self, verb: str, path: str, query: dict[str, str] | None = None, body: Any = None, content_type: str = JSON
@@ -291,7 +291,7 @@ class Api:
             if len(answer) <= DECODED_AT_ONCE:
                 return msgspec.json.decode(answer, type=kind)
             if await asyncio.to_thread(has_more_values, answer, self._most_values):
-                raise errors.too_large(asked, f"{self._most_values} values")
+                raise errors.AnswerTooLarge(asked, f"{self._most_values} values")
             return await asyncio.to_thread(msgspec.json.decode, answer, type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise errors.not_kubernetes(asked, answer) from None
@@ -365,7 +365,7 @@ class Api:
             async for chunk in response.aiter_raw():
                 taken += chunk
                 if len(taken) > self._largest:
-                    raise errors.too_large(asked, f"{self._largest} bytes")
+                    raise errors.AnswerTooLarge(asked, f"{self._largest} bytes")
         return bytes(taken)
 
     async def _renew_credentials(self, renewals: int) -> None:

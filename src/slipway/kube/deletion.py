@@ -16,8 +16,12 @@ from slipway.kube.discovery import Resource
 from slipway.kube.errors import KubeError, short
 from slipway.kube.interface import Object, ObjectApi, ObjectRef, Propagation, ReportProgress
 from slipway.kube.pods import names
+from slipway.kube.readiness import conditions, describe_condition
 from slipway.kube.watch import select, wait_until
+from slipway.model.errors import StepError
 from slipway.waiting import Observation
+
+MOST_CONDITIONS = 3  # of a namespace, in an error
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,24 @@ async def wait_gone(
 
     if wanted:
         what = f"{names(wanted)} to be gone"
-        await wait_until(api, selections, look, what, limit, keep=_left, report=report)
+        try:
+            await wait_until(api, selections, look, what, limit, keep=_left, report=report)
+        except KubeError:
+            raise
+        except StepError as error:
+            why = [await _what_is_left_in(api, ref) for ref in sorted(wanted) if ref.kind == "Namespace"]
+            raise StepError(" ".join([error.detail, *filter(None, why)]), temporary=error.temporary) from None
+
+
+async def _what_is_left_in(api: ObjectApi, namespace: ObjectRef) -> str:
+    """Its conditions name what holds it: the finalizers are those of objects in it. Empty when they can't be seen."""
+    try:
+        resource = await api.discovery.resource(namespace.api_version, namespace.kind)
+        there = conditions(await api.get(resource.path(None, namespace.name)))
+    except KubeError:
+        return ""
+    told = [describe_condition(kind, one) for kind, one in there.items() if one.get("status") == "True"]
+    return f"{namespace}: {'; '.join(told[:MOST_CONDITIONS])}." if told else ""
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@
     deployments.path("default", "web", "scale"); deployments.collection("default"); "scale" in deployments.subresources
     path = await api.discovery.path(manifest)
 
-All groups come with one call (two with the core's) where the server has aggregated discovery, else each group and
-version is asked once. What is not known is asked for again: whoever brought its CustomResourceDefinition is likely us.
+All groups come with one call (two with the core's) where the server has aggregated discovery (Kubernetes 1.27 and
+newer), else each group and version is asked once. What is not known is asked for again: whoever brought its
+CustomResourceDefinition is likely us.
 """
 
 from __future__ import annotations
@@ -22,8 +23,12 @@ from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object, ref_of
 
 MOST_RESOURCES = 20_000  # that are remembered; a large cluster has some hundred
+MOST_VERSIONS = 2_000  # of groups, each of which is one call
 NOT_FOR_US = (403, 404, 406)  # a proxy, or a server with half an API: each group is asked then
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+# v2beta1 is that of Kubernetes 1.27 to 1.29, and says the same.
+AGGREGATED = ",".join(
+    f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList" for version in ("v2", "v2beta1")
+)
 
 
 class Get(Protocol):
@@ -66,6 +71,7 @@ class Discovery:
         self._server = server
         self._known: dict[tuple[str, str], Resource] = {}
         self._asked_for_all: set[str] = set()
+        self._to_ask: list[str] = []  # groups and versions of a server that tells no more of them at once
         self._asking = asyncio.Lock()  # hundreds of objects that are applied at once ask once
 
     async def resource(self, api_version: str, kind: str) -> Resource:
@@ -82,16 +88,24 @@ class Discovery:
         return (await self.resource(ref.api_version, ref.kind)).path(ref.namespace, ref.name)
 
     async def everything(self) -> tuple[Resource, ...]:
-        """All that is served, as far as the server tells it at once."""
+        """All that is served, but for groups that don't answer or are not for this user to see."""
         async with self._asking:
             for root in ("api", "apis"):
                 await self._ask_for_all(root)
+            while self._to_ask:
+                try:
+                    await self._ask_for(self._to_ask[-1])
+                except KubeError as error:
+                    if error.status is None or (error.status not in NOT_FOR_US and error.status < 500):
+                        raise
+                self._to_ask.pop()
         return tuple(self._known.values())
 
     def forget(self) -> None:
         """After a CustomResourceDefinition was changed or removed; a new kind is found without."""
         self._known.clear()
         self._asked_for_all.clear()
+        self._to_ask.clear()
 
     async def _learn(self, api_version: str, kind: str) -> None:
         async with self._asking:
@@ -113,6 +127,13 @@ class Discovery:
         self._asked_for_all.add(root)
         if answer.get("kind") == "APIGroupDiscoveryList":
             self._remember(_aggregated(_read(answer, _GroupDiscoveries, self._server).items))
+        elif root == "api":
+            self._to_ask += _read(answer, _CoreVersions, self._server).versions
+        else:
+            groups = _read(answer, _Groups, self._server).groups
+            self._to_ask += [version.name for group in groups for version in group.versions if version.name]
+        if len(self._to_ask) > MOST_VERSIONS:
+            raise errors.too_large(f"Discovery on {self._server}", f"{MOST_VERSIONS} versions of groups")
 
     async def _ask_for(self, api_version: str) -> None:
         answer = await self._get_or_none(paths.group(api_version))
@@ -198,6 +219,14 @@ class _GroupVersion(msgspec.Struct):
 
 class _Group(msgspec.Struct):
     versions: list[_GroupVersion] = []
+
+
+class _Groups(msgspec.Struct):
+    groups: list[_Group] = []
+
+
+class _CoreVersions(msgspec.Struct):
+    versions: list[str] = []
 
 
 def _aggregated(groups: Iterable[_GroupDiscovery]) -> Iterable[Resource]:

@@ -23,6 +23,7 @@ _NO_ROLES_YET = 'User "kubernetes-admin" cannot '
 # What server-side apply says of a manifest that does not fit the schema, with status 500; the other of a value that is
 # of the right type and yet none: a quantity, a time, bytes as base64.
 NOT_THE_SCHEMA = ("failed to create typed patch object", "failed to convert new object")
+ASK_FOR_LESS = "ask for less, by a selector."
 QUOTA = "exceeded quota:"
 DENIED = re.compile(r"admission webhook .* denied the request|ValidatingAdmissionPolicy .* denied request")
 _ACCOUNT = re.compile(r'\b[Uu]ser "')  # whom roles don't allow something; admission plugins name the object alone
@@ -57,6 +58,13 @@ class KubeError(StepError):
 
     def cause(self, reason: str) -> Cause | None:
         return next((cause for cause in self.causes if cause.reason == reason), None)
+
+
+class AnswerTooLarge(KubeError):
+    """A single answer: a page of fewer objects may be small enough."""
+
+    def __init__(self, asked: str, most: str) -> None:
+        super().__init__(f"{asked}: the answer is larger than {most}.", cure=ASK_FOR_LESS)
 
 
 class _Cause(msgspec.Struct):
@@ -108,7 +116,7 @@ def too_slow(asked: str, limit: float) -> KubeError:
 
 
 def too_large(asked: str, most: str) -> KubeError:
-    return KubeError(f"{asked}: the answer is larger than {most}.", cure="ask for less, by a selector.")
+    return KubeError(f"{asked}: the answer is larger than {most}.", cure=ASK_FOR_LESS)
 
 
 def packed(asked: str) -> KubeError:

@@ -5,9 +5,11 @@ found = await wait_ready(api, [ref, ...], rules, limit=500, report=ctx.progress)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from slipway.kube.diagnose import diagnose
+from slipway.kube.drain import gather_or_cancel
+from slipway.kube.ended_jobs import how_it_ended
 from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress
 from slipway.kube.pods import names
@@ -25,25 +27,36 @@ async def wait_ready(
     rules: Sequence[Rule],
     limit: float,
     report: ReportProgress | None = None,
+    *,
+    expiring: Collection[ObjectRef] = (),
 ) -> dict[ObjectRef, Object]:
     """The objects as they were when all were ready, without their managedFields.
+
+    `expiring`: Jobs that go by themselves once they have ended. How they ended is what was seen last, or in their
+    events; they are not in what is answered.
 
     StepError (temporary: the time is over) says what is not ready and why: the check that does not hold, pods that do
     not start, warning events (`diagnose.py`).
     """
     selections, called = await select(api, refs)
-    wanted = set(called.values())
+    wanted, passing = set(called.values()), {called[ref] for ref in expiring}
     unready: list[Object] = []
+    ended = await gather_or_cancel(how_it_ended(api, called[ref]) for ref in expiring)
+    last = {called[ref]: state for ref, state in zip(expiring, ended, strict=True) if state is not None}
 
     def keep(found: Object) -> Object | None:
         metadata = found["metadata"]
         ref = ObjectRef(found["apiVersion"], found["kind"], metadata["name"], metadata.get("namespace"))
         slim = {key: value for key, value in metadata.items() if key != "managedFields"}
+        if ref in passing and isinstance(state := readiness(found, rules), Ready | Failed):
+            last[ref] = state
         return found | {"metadata": slim} if ref in wanted else None
 
     def look(found: Mapping[ObjectRef, Object | None]) -> Observation:
         states = [
-            (ref, state) for ref in sorted(wanted) if not isinstance(state := _state(found.get(ref), rules), Ready)
+            (ref, state)
+            for ref in sorted(wanted)
+            if not isinstance(state := _state(found.get(ref), rules, last.get(ref)), Ready)
         ]
         failed = [(ref, state) for ref, state in states if isinstance(state, Failed)]
         unready[:] = [one for ref, _ in failed or states if (one := found.get(ref))]
@@ -66,5 +79,5 @@ async def wait_ready(
     return {ref: one for ref, name in called.items() if (one := found.get(name))}
 
 
-def _state(found: Object | None, rules: Sequence[Rule]) -> Readiness:
-    return Waiting("it is not there") if found is None else readiness(found, rules)
+def _state(found: Object | None, rules: Sequence[Rule], last: Readiness | None) -> Readiness:
+    return last or Waiting("it is not there") if found is None else readiness(found, rules)

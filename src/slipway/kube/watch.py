@@ -27,12 +27,13 @@ from slipway.kube import errors
 from slipway.kube.discovery import Resource
 from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress, are_objects, list_metadata
+from slipway.kube.pages import PageSize
 from slipway.model.errors import StepError
 from slipway.model.json_documents import memory_of
 from slipway.waiting import Backoff, Observation
 
 T = TypeVar("T")
-PAGE = "250"  # objects of a list that are in memory whole, at most
+PAGE = 250  # objects of a list that are in memory whole, at most
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0  # seconds before a watch is begun again
 MOST_SELECTIONS = 100  # each is a connection
 BY_NAME = 3  # objects of a kind that are watched each by its name
@@ -207,9 +208,10 @@ class Watch(Generic[T]):
     async def _list(self, selection: Selection) -> str:
         """The version to watch from. Page by page, so that whole objects are few at a time."""
         found = _Kept[T]()
-        query = {"limit": PAGE, **selection.query}
+        size, query = PageSize(PAGE), {**selection.query}
+        path, slim = selection.path, selection.metadata_only
         while True:
-            page = await self._api.get(selection.path, metadata_only=selection.metadata_only, **query)
+            page = await size.ask(lambda limit: self._api.get(path, metadata_only=slim, limit=limit, **query))
             items = page.get("items") or []
             if not are_objects(items):
                 raise KubeError(f"GET {selection.path}: what came back is no list of Kubernetes.")

@@ -159,6 +159,7 @@ class FoundObject(MachineStruct, frozen=True, kw_only=True):
     fields: str | None = None  # a digest of which fields Slipway set there and nobody else has set since; a revision
     vdu: str | None = None  # that it is, where the VIM can tell it
     ready: bool = True
+    expires: bool = False  # it goes by itself once it has ended
 
 
 class Found(MachineStruct, frozen=True, kw_only=True):

@@ -95,6 +95,41 @@ async def test_where_there_is_no_aggregated_discovery_a_group_is_asked_for_once_
     assert await discovery.path(manifest("sea.test/v1", "Fleet")) == "/apis/sea.test/v1/fleets/a%2Fb"
 
 
+async def test_everything_is_found_where_there_is_no_aggregated_discovery() -> None:
+    """Else what is left in a cluster, and what others have in a namespace, would not be seen."""
+    groups = [{"name": f"{name}.test", "versions": [{"groupVersion": f"{name}.test/v1"}]} for name in ("sea", "air")]
+    server = Server({
+        "/api": {"kind": "APIVersions", "versions": ["v1"]},
+        "/api/v1": {"resources": [{"name": "pods", "kind": "Pod", "namespaced": True}]},
+        "/apis": {"kind": "APIGroupList", "groups": groups},
+        "/apis/sea.test/v1": {"resources": [{"name": "ships", "kind": "Ship", "namespaced": True}]},
+    })  # fmt: skip
+    discovery = Discovery(server.get, "https://k")
+    assert {one.kind for one in await discovery.everything()} == {"Pod", "Ship"}
+    asked = len(server.asked)
+    assert {one.kind for one in await discovery.everything()} == {"Pod", "Ship"}
+    assert len(server.asked) == asked
+
+
+@pytest.mark.parametrize("status", [403, 503])
+async def test_a_group_that_does_not_answer_hides_no_other(status: int) -> None:
+    groups = [{"name": name, "versions": [{"groupVersion": f"{name}/v1"}]} for name in ("metrics.test", "sea.test")]
+    ships = {"resources": [{"name": "ships", "kind": "Ship", "namespaced": True}]}
+    server = Server({"/apis": {"kind": "APIGroupList", "groups": groups}, "/apis/sea.test/v1": ships, "/api": {}})
+
+    async def get(path: str, *, accept: str | None = None) -> Object:
+        if path == "/apis/metrics.test/v1":
+            raise KubeError("no", status=status, temporary=status == 503)
+        return await server.get(path, accept=accept)
+
+    assert [one.kind for one in await Discovery(get, "https://k").everything()] == ["Ship"]
+
+
+def test_the_former_version_of_aggregated_discovery_is_taken_as_well() -> None:
+    """Kubernetes has v2 from 1.30 on; of 1.27 to 1.29 it is v2beta1, which says the same."""
+    assert [one.split(";")[2] for one in AGGREGATED.split(",")] == ["v=v2", "v=v2beta1"]
+
+
 async def test_a_version_that_is_not_served_is_told_with_those_that_are() -> None:
     served = {"versions": [{"groupVersion": "sea.test/v1"}, {"groupVersion": "sea.test/v2"}]}
     server = Server({

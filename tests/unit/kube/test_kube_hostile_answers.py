@@ -144,3 +144,25 @@ def answering(answer: Answering) -> Iterator[Api]:
     authority = Authority()
     with serving(answer, authority.server_context("127.0.0.1")) as url:
         yield Api(Credentials(url, authority.pem, token="t"), guard=Guard(loopback=True))
+
+
+@pytest.mark.parametrize("many", [{"text": "x" * 600_000}, {"values": [1] * 60_000}], ids=["bytes", "values"])
+async def test_a_list_of_large_objects_is_asked_for_in_smaller_pages(many: Object) -> None:
+    """Twenty definitions, or Secrets that Helm keeps releases in, are more than is taken at once."""
+    there = [{"metadata": {"name": f"p{number}", "uid": f"u{number}"}, **many} for number in range(20)]
+
+    def answer(one: Asked) -> Reply:
+        if "watch" in one.query:
+            return Reply(410, {})
+        begin = int(one.query.get("continue", "0"))
+        end = begin + int(one.query["limit"])
+        following = {"continue": str(end)} if end < len(there) else {}
+        return Reply(200, {"metadata": {"resourceVersion": "1", **following}, "items": there[begin:end]})
+
+    with answering(answer) as api:
+        async with api:
+            assert [one["metadata"]["name"] for one in await api.list("/api/v1/pods")] == [f"p{n}" for n in range(20)]
+            found = await wait_until(
+                api, [Selection(PODS)], lambda found: Observation(len(found) == 20, "few"), "it", 30, keep=len
+            )
+            assert len(found) == 20

@@ -72,6 +72,16 @@ def test_a_scale_upgrades_with_another_value_and_can_go_back() -> None:
     assert step.args["former"]["web"]["replicas"] == 2
 
 
+def test_what_somebody_has_removed_is_known_to_the_upgrade_so_that_it_can_leave_the_record() -> None:
+    stands = releases_of(helm_target())
+    removed = FoundObject(
+        id="HelmRelease/vnf/ConfigMap/old", kind="ConfigMap", name="old", namespace="default", api_version="v1"
+    )
+    record = replace(stands, objects=(*stands.objects, removed))
+    (step,) = DRIVER.steps(change(helm_target(), helm_target(3), record), stands).checked().steps
+    assert removed.id in [one["id"] for one in step.args["objects"]]
+
+
 def test_when_all_is_as_wanted_nothing_is_done() -> None:
     assert plan_of(helm_target(), helm_target()).steps == ()
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from slipway.model.descriptor import Aspect
 from slipway.model.errors import BadRequest, Unprocessable
 from slipway.vim.kubernetes.object_plan import rendered
 from slipway.vim.kubernetes.wanted import wanted_objects
-from tests.unit.vim.kubernetes_targets import INSTANCE, flavour, target, together
+from tests.unit.vim.kubernetes_targets import INSTANCE, flavour, target, together, workload
 
 POOL = "apiVersion: example.com/v1\nkind: Pool\nmetadata: {name: web}\nspec: {colour: red}\n"
 DEFINITION = """
@@ -63,3 +64,29 @@ def test_a_kind_without_a_number_is_left_as_it_is_where_no_aspect_scales_it() ->
     text = together(DEFINITION.replace("SUBRESOURCES", "schema: {}"), POOL)
     _, pool = wanted_objects(target(text, of=replace(flavour(), aspects={})))
     assert rendered(pool.manifest.content, pool.plan, INSTANCE)["spec"] == {"colour": "red"}
+
+
+AUTOSCALER = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec: {maxReplicas: 5, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: NAME}}
+"""
+
+
+def test_a_number_that_an_autoscaler_of_the_package_sets_is_left_to_it() -> None:
+    """Else the next change would be a conflict, which no manifest could avoid."""
+    one = replace(flavour(), aspects={})
+    text = together(workload(), AUTOSCALER.replace("NAME", "web"))
+    deployment, _ = wanted_objects(target(text, of=one))
+    assert "replicas" not in rendered(deployment.manifest.content, deployment.plan, INSTANCE)["spec"]
+    assert (deployment.plan.vdu, deployment.plan.replicas) == ("web", None)
+
+
+@pytest.mark.parametrize(("name", "aspects"), [("other", {}), ("web", flavour().aspects)])
+def test_a_number_that_no_autoscaler_sets_or_that_an_aspect_scales_is_that_of_the_vnfd(
+    name: str, aspects: dict[str, Aspect]
+) -> None:
+    of = replace(flavour(), aspects=aspects)
+    deployment, _ = wanted_objects(target(together(workload(), AUTOSCALER.replace("NAME", name)), of=of))
+    assert rendered(deployment.manifest.content, deployment.plan, INSTANCE)["spec"]["replicas"] == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from slipway.model.descriptor import Vdu
 from slipway.model.errors import BadRequest, PackageError, RequestError, Unprocessable
@@ -61,6 +62,15 @@ def test_objects_are_applied_in_an_order_that_works_and_named_in_the_plan() -> N
     made = [(effect.verb, effect.kind, effect.name) for step in plan.steps for effect in step.effects]
     assert (Verb.MAKE, "Deployment", "web") in made
     assert len(made) == 9
+
+
+@pytest.mark.parametrize("kind", ["PriorityClass scheduling.k8s.io/v1", "RuntimeClass node.k8s.io/v1"])
+def test_what_a_pod_is_refused_without_is_there_before_it(kind: str) -> None:
+    name, api_version = kind.split()
+    text = together(object_of("Pod", "web"), object_of(name, "fast", api_version))
+    of = replace(flavour(), aspects={})
+    plan = DRIVER.steps(change(None, target(text, of=of)), Found())
+    assert ids(plan) == ["apply accounts and roles", "apply workloads", "wait until ready"]
 
 
 def test_two_hundred_objects_are_a_small_plan_that_holds_no_content() -> None:
@@ -252,3 +262,40 @@ def _with(now: VnfTarget, parameters: dict[str, Any], names: frozenset[str] = fr
     from dataclasses import replace
 
     return replace(now, parameters=parameters, file_names=names)
+
+
+JOB = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: prepare}\nspec: {ttlSecondsAfterFinished: 0, template: {}}\n"
+
+
+def test_a_job_that_has_ended_and_gone_by_itself_is_not_run_again() -> None:
+    before, after = (target(together(workload(), JOB), count=count) for count in (2, 3))
+    record = standing(before)
+    record = replace(record, objects=tuple(replace(one, expires=one.kind == "Job") for one in record.objects))
+    there = replace(record, objects=tuple(one for one in record.objects if one.kind != "Job"))
+    plan = DRIVER.steps(change(before, after, record), there)
+    assert [effect.kind for step in plan.steps for effect in step.effects] == ["Deployment"]
+    anew = target(together(workload(), JOB.replace("template: {}", "template: {spec: {}}")))
+    plan = DRIVER.steps(change(before, anew, record), there)
+    (effect,) = [effect for step in plan.steps for effect in step.effects]
+    assert (effect.kind, effect.name) == ("Job", "prepare")
+    whole = Renewal(members=frozenset(pod.id for pod in record.machines), everything=True)
+    plan = DRIVER.steps(change(before, before, record, renewal=whole), there)
+    assert ("Job", Verb.MAKE) in [(effect.kind, effect.verb) for step in plan.steps for effect in step.effects]
+
+
+def test_a_job_that_goes_by_itself_is_waited_for_as_one() -> None:
+    plan = DRIVER.steps(change(None, target(together(workload(), JOB))), Found())
+    waited = {one["kind"]: one.get("expires", False) for one in plan.steps[-1].args["objects"]}
+    assert waited == {"Deployment": False, "Job": True}
+
+
+def test_what_somebody_has_removed_and_a_new_package_lacks_leaves_the_record() -> None:
+    """Else it would be told for ever that it is gone."""
+    before, after = target(together(workload(), config("old"))), target(together(workload(image="web:2")))
+    record = standing(before)
+    there = replace(record, objects=tuple(one for one in record.objects if one.kind != "ConfigMap"))
+    steps = DRIVER.steps(change(before, after, record), there).checked().steps
+    assert [step.id for step in steps][-1] == "remove configuration and storage"
+    assert [one["id"] for one in steps[-1].args["objects"]] == ["ConfigMap/old"]
+    whole = Renewal(members=frozenset(pod.id for pod in record.machines), everything=True)
+    DRIVER.steps(change(before, before, record, renewal=whole), there).checked()

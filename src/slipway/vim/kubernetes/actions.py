@@ -91,9 +91,8 @@ class ObjectActions:
             await let_new_pods_leave_first(session, await roots_of(session, vdus, args.namespace), known)
             changed = await _changed_since(session, args)
             objects = await _applied(session, changed, args.namespace, present=former, force=True)
-            refs = [await session.ref(one, args.namespace) for file in changed for one in file.objects]
-            refs += [await session.ref(one, args.namespace) for one in vdus]
-            found = await until_ready(session, refs, await session.rules(args.rules), READY_TIMEOUT)
+            waited: list[ObjectPlan | Placed] = [*(one for file in changed for one in file.objects), *vdus]
+            found = await _until_ready(session, waited, args.namespace, args.rules)
             pods = await until_vnfcs(session, found, {one.vdu for one in vdus})
             former_pods = {id_ for vdu in vdus for id_ in args.pods.get(vdu.vdu or "", ())}
             ids = (*(one.id for one in made), *(PREREQUISITE + one.id for one in made))
@@ -105,8 +104,7 @@ class ObjectActions:
 
     async def _wait(self, args: WaitReady, ctx: StepContext) -> Outcome:
         async with self.session(ctx) as session:
-            refs = [await session.ref(one, args.namespace) for one in args.objects]
-            found = await until_ready(session, refs, await session.rules(args.rules), READY_TIMEOUT)
+            found = await _until_ready(session, args.objects, args.namespace, args.rules)
             pods = await until_vnfcs(session, found, {one.vdu for one in args.vdus})
             known = {id_ for ids in args.pods.values() for id_ in ids}
             return Outcome(machines=tuple(pods), removed=tuple(sorted(known - {pod.id for pod in pods})))
@@ -120,8 +118,7 @@ class ObjectActions:
         async with self.session(ctx) as session:
             objects = await _applied(session, args.before, args.namespace)
             plans = [one for file in args.before for one in file.objects]
-            refs = [await session.ref(one, args.namespace) for one in plans]
-            found = await until_ready(session, refs, await session.rules(args.rules), READY_TIMEOUT)
+            found = await _until_ready(session, plans, args.namespace, args.rules)
             pods = await until_vnfcs(session, found, {one.vdu for one in plans if one.vdu})
             return Outcome(objects=tuple(objects), machines=tuple(pods))
 
@@ -133,8 +130,7 @@ class ObjectActions:
             await gather_or_cancel(delete(session.api, one) for one in doomed)
             await until_gone(session, doomed, READY_TIMEOUT)
             objects = await _applied(session, args.again, args.namespace)
-            refs = [await session.ref(one, args.namespace) for one in args.vdus]
-            found = await until_ready(session, refs, await session.rules(args.rules), READY_TIMEOUT)
+            found = await _until_ready(session, args.vdus, args.namespace, args.rules)
             pods = await until_vnfcs(session, found, {one.vdu for one in args.vdus}, gone=args.pods)
             return Outcome(objects=tuple(objects), machines=tuple(pods), removed=args.pods)
 
@@ -167,6 +163,14 @@ async def _until_served(api: Api) -> None:
 async def _nothing(args: WaitReady | CheckUnused, ctx: StepContext) -> Outcome:
     """Nothing was changed. What a wait noted is noted anew by the undo of what was applied."""
     return Outcome()
+
+
+async def _until_ready(
+    session: Session, objects: Sequence[ObjectPlan | Placed], override: str | None, rules: tuple[FileObjects, ...]
+) -> dict[ObjectRef, Object]:
+    refs = {await session.ref(one, override): one for one in objects}
+    expiring = [ref for ref, one in refs.items() if one.expires]
+    return await until_ready(session, list(refs), await session.rules(rules), READY_TIMEOUT, expiring=expiring)
 
 
 async def _applied(

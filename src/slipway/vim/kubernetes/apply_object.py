@@ -23,7 +23,10 @@ from slipway.vim.kubernetes.waves import DEFINITION, FOR_GOOD, Wave, wave_of
 from slipway.waiting import Backoff
 
 # What API servers say of fields that can't be changed.
-IMMUTABLE = ("immutable", "are forbidden", "may not change fields", "cannot change roleRef", "may not be changed")
+IMMUTABLE = (
+    "immutable", "are forbidden", "may not change fields", "may not change once set", "cannot change roleRef",
+    "may not be changed",
+)  # fmt: skip
 NOT_ROLLED = frozenset({"Pod", "ReplicaSet"})  # nobody starts their pods anew when these have changed
 DEFINED_TIMEOUT = 5.0  # seconds for a kind that was defined to be served
 REPLACED_TIMEOUT = 300.0  # seconds for an object to be gone before it is made anew
@@ -89,7 +92,8 @@ async def _apply_once(
             ) from None
         if not _is_immutable(error):
             raise
-        if plan.kind in FOR_GOOD or wave_of(plan.api_version, plan.kind) is Wave.CUSTOM_RESOURCES:
+        for_good = plan.kind in FOR_GOOD or wave_of(plan.api_version, plan.kind) is Wave.CUSTOM_RESOURCES
+        if for_good or await _takes_its_claims_along(session, ref):
             raise VimError(
                 error.detail.partition(" Cure: ")[0],
                 VimFault.PERMANENT,
@@ -127,6 +131,12 @@ async def _remove(session: Session, plan: ObjectPlan, ref: ObjectRef, why: str) 
     doomed = Doomed(ref, there["metadata"]["uid"])
     await delete(session.api, doomed, propagation="Foreground")
     await wait_gone(session.api, [doomed], REPLACED_TIMEOUT, session.ctx.progress)
+
+
+async def _takes_its_claims_along(session: Session, ref: ObjectRef) -> bool:
+    """A StatefulSet may say that the claims it made go with it, and all that is in their volumes."""
+    there = await _find(session, ref) if ref.kind == "StatefulSet" else None
+    return at(there, "spec", "persistentVolumeClaimRetentionPolicy").get("whenDeleted") == "Delete"
 
 
 async def _find(session: Session, ref: ObjectRef) -> Object | None:
@@ -193,4 +203,5 @@ def _found(plan: ObjectPlan, ref: ObjectRef, id_: str) -> FoundObject:
         namespace=ref.namespace,
         api_version=ref.api_version,
         digest=plan.digest,
+        expires=plan.expires,
     )

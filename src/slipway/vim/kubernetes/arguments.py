@@ -24,6 +24,7 @@ class Placed(PlanStruct, frozen=True, kw_only=True):
     name: str
     namespace: str | None = None
     vdu: str | None = None
+    expires: bool = False  # it goes by itself once it has ended
 
     @staticmethod
     def planned(plan: ObjectPlan) -> Placed:
@@ -34,6 +35,7 @@ class Placed(PlanStruct, frozen=True, kw_only=True):
             name=plan.name,
             namespace=plan.namespace,
             vdu=plan.vdu,
+            expires=plan.expires,
         )
 
     @staticmethod
@@ -45,6 +47,7 @@ class Placed(PlanStruct, frozen=True, kw_only=True):
             name=one.name,
             namespace=one.namespace,
             vdu=one.vdu,
+            expires=one.expires,
         )
 
     @property

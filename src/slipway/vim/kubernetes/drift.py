@@ -41,7 +41,7 @@ def own_fields(found: Object) -> str | None:
 def _changed(recorded: FoundObject, there: Object | None) -> str | None:
     name = f"{recorded.namespace}/{recorded.name}" if recorded.namespace else recorded.name
     if there is None:
-        return f"{recorded.kind} {name} is gone."
+        return None if recorded.expires else f"{recorded.kind} {name} is gone."
     if "deletionTimestamp" in there["metadata"]:
         return f"{recorded.kind} {name} is being deleted."
     set_by_us = helm_fields(there) if is_of_release(recorded) else own_fields(there)

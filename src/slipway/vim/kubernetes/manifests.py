@@ -25,6 +25,7 @@ LONGEST_NAME = 253
 OURS = "slipway.io/"  # labels and annotations that say whose an object is
 OF_THE_SERVER = ("uid", "resourceVersion", "managedFields")  # in what was read from a cluster
 SECRET = ("v1", "Secret")
+JOB, TIME_TO_LIVE = ("batch", "Job"), "ttlSecondsAfterFinished"
 RULES = ("slipway.io/v1", "ReadinessRules")
 
 
@@ -62,6 +63,12 @@ class Manifest:
     def key(self) -> tuple[str, str | None, str]:
         """What pods refer to a ConfigMap or Secret by, their namespace included."""
         return self.kind, self.namespace, self.name
+
+    @property
+    def expires(self) -> bool:
+        """A Job with a time to live: it goes by itself once it has ended."""
+        spec = self.content.get("spec")
+        return (self.group, self.kind) == JOB and isinstance(spec, dict) and spec.get(TIME_TO_LIVE) is not None
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"

@@ -32,6 +32,7 @@ class ObjectPlan(PlanStruct, frozen=True, kw_only=True):
 
     `name` may be another than its manifest's, and `renamed` says what of others it must follow: "ConfigMap/web" is now.
     `replicas_path` None: where the kind's `/scale` has the number; `scales`: it must have one.
+    `expires`: it goes by itself once it has ended.
     """
 
     at: int
@@ -45,6 +46,7 @@ class ObjectPlan(PlanStruct, frozen=True, kw_only=True):
     replicas: int | None = None
     replicas_path: str | None = None
     scales: bool = False
+    expires: bool = False
     configuration: str | None = None
     renamed: dict[str, str] = msgspec.field(default_factory=dict)
 

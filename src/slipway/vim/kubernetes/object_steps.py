@@ -50,15 +50,22 @@ def steps_of(change: Change, found: Found) -> Plan:
     if change.renewal.everything and change.renewal.members >= everyone:
         gone = _removal(change, found)
         return Plan.chain(gone, _towards(change, change.after, Found(), known=_pods(change, found)))
-    return _towards(change, change.after, found, known=_pods(change, found))
+    return _towards(change, change.after, found, known=_pods(change, found), recorded=change.inventory.objects)
 
 
-def _towards(change: Change, after: VnfTarget, found: Found, known: KnownPods) -> Plan:
-    there = {one.id.removeprefix(PREREQUISITE): one for one in found.objects}
+def _towards(
+    change: Change, after: VnfTarget, found: Found, known: KnownPods, recorded: Sequence[FoundObject] = ()
+) -> Plan:
+    """Of what is recorded and gone, Jobs that have ended by themselves are not run again."""
+    ids = {one.id for one in found.objects}
+    gone = [one for one in recorded if one.id not in ids]
+    expired = [one for one in gone if one.expires]
+    there = {one.id.removeprefix(PREREQUISITE): one for one in (*found.objects, *expired)}
     digests = {id_: one.digest for id_, one in there.items()}
     wanted, was = wanted_objects(after, digests), {one.id: one for one in wanted_objects(change.before, digests)}
     stale = [one for one in wanted if one.id not in there or there[one.id].digest != one.plan.digest]
-    surplus = [one for id_, one in there.items() if id_ not in {one.id for one in wanted} and one.id == id_]
+    here = {one.id: one for one in (*there.values(), *gone)}  # what is gone has to leave the record, too
+    surplus = [one for id_, one in here.items() if id_ not in {one.id for one in wanted} and _is_ours(one)]
     if change.configuration_files:
         stale = configuration_and_users(wanted, stale, configuration_paths(change))
         surplus = [one for one in surplus if one.id in was and has_same_key(was[one.id], stale)]
@@ -70,6 +77,10 @@ def _towards(change: Change, after: VnfTarget, found: Found, known: KnownPods) -
     checked = Plan.chain(*(Plan.of(step) for step in unused_checks(surplus)))
     removed = Plan.chain(*(Plan.of(step) for step in _removes(change, surplus, was)))
     return Plan.chain(checked, applied, healed, waited, removed)
+
+
+def _is_ours(one: FoundObject) -> bool:
+    return not one.id.startswith(PREREQUISITE)
 
 
 def _applies(
@@ -131,7 +142,7 @@ def _delete_pods(change: Change, after: VnfTarget, found: Found, wanted: Sequenc
 
 def _removal(change: Change, found: Found) -> Plan:
     """Everything, and whatever else has the label."""
-    ours = [one for one in found.objects if not one.id.startswith(PREREQUISITE)]
+    ours = [one for one in found.objects if _is_ours(one)]
     if not ours and not found.machines and not change.inventory.objects and change.before is None:
         return Plan()
     pods = tuple(sorted({*(one.id for one in found.machines), *(one.id for one in change.inventory.machines)}))

@@ -22,10 +22,15 @@ LOWEST_COST = "-2147483648"
 
 
 async def until_ready(
-    session: Session, refs: Sequence[ObjectRef], rules: Sequence[Rule], limit: float
+    session: Session,
+    refs: Sequence[ObjectRef],
+    rules: Sequence[Rule],
+    limit: float,
+    *,
+    expiring: Collection[ObjectRef] = (),
 ) -> dict[ObjectRef, Object]:
     try:
-        return await wait_ready(session.api, refs, rules, limit, session.ctx.progress)
+        return await wait_ready(session.api, refs, rules, limit, session.ctx.progress, expiring=expiring)
     except KubeError:
         raise
     except StepError as error:  # the time is over: another attempt would take as long again

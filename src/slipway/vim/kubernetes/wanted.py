@@ -27,6 +27,7 @@ from slipway.vim.kubernetes.waves import DEFINITION, Wave, wave_of
 
 # Kinds of the API server itself whose objects have no number that could be set.
 ONE_OF_EACH = frozenset({("", "Pod"), ("apps", "DaemonSet"), ("batch", "Job"), ("batch", "CronJob")})
+AUTOSCALER = ("autoscaling", "HorizontalPodAutoscaler")
 # A VDU is looked for among those first: others may have the same name, as a Service has.
 WITH_PODS = frozenset({"Pod", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"})
 # Of the API server itself and without a namespace; of other kinds it tells when they are applied.
@@ -79,6 +80,7 @@ def wanted_objects(target: VnfTarget | None, there: Mapping[str, str | None] = N
             kind=manifest.kind,
             name=name,
             namespace=None if parameters.namespace else manifest.namespace,
+            expires=manifest.expires,
             configuration=_configuration(manifest, used, configs),
             renamed={
                 f"{kind}/{former}": new
@@ -177,7 +179,19 @@ def _numbers(
                 f"(additionalParams.{MAPPING}.{vdu}.replicas_path)."
             )
         return {"vdu": vdu}
+    if not scales and any(_autoscales(one, manifest, parameters) for one in manifests):
+        return {"vdu": vdu}
     return {"vdu": vdu, "replicas": target.counts[vdu], "replicas_path": path, "scales": scales}
+
+
+def _autoscales(autoscaler: Manifest, manifest: Manifest, parameters: CnfParameters) -> bool:
+    """Whether that one sets the number of this one."""
+    if _group_kind(autoscaler) != AUTOSCALER or not (
+        parameters.namespace or autoscaler.namespace == manifest.namespace
+    ):
+        return False
+    scaled = at(autoscaler.content, "spec", "scaleTargetRef")
+    return (scaled.get("kind"), scaled.get("name")) == (manifest.kind, manifest.name)
 
 
 def _scale_path(definition: Manifest, manifest: Manifest) -> str | None:

@@ -42,6 +42,7 @@ _WAVES = {
     DEFINITION: Wave.DEFINITIONS,
     ("", "ServiceAccount"): Wave.ACCOUNTS,
     ("scheduling.k8s.io", "PriorityClass"): Wave.ACCOUNTS,
+    ("node.k8s.io", "RuntimeClass"): Wave.ACCOUNTS,  # a pod that names one that is not there is refused
     ("", "LimitRange"): Wave.ACCOUNTS,
     ("", "ResourceQuota"): Wave.ACCOUNTS,
     ("", "ConfigMap"): Wave.CONFIGURATION,

@@ -270,7 +270,9 @@ async def _settled(
     manifests = read_manifest(place.release, await place.manifest())
     positions = vdu_positions(place.release, args.key, vdus, manifests)
     objects = await label_objects(session, place.namespace, args.key, manifests, positions)
-    found = await until_ready(session, [Placed.found(one).ref for one in objects], rules, READY_TIMEOUT)
+    refs = {Placed.found(one).ref: one for one in objects}
+    expiring = [ref for ref, one in refs.items() if one.expires]
+    found = await until_ready(session, list(refs), rules, READY_TIMEOUT, expiring=expiring)
     pods = await until_vnfcs(session, found, set(vdus))
     gone = {one.id for one in args.objects} - {one.id for one in objects}
     gone |= set(args.pods) - {pod.id for pod in pods}

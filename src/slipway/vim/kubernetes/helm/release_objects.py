@@ -163,9 +163,11 @@ async def label_objects(
         try:
             there = await session.api.patch(resource.path(ref.namespace, ref.name), patch)
         except KubeError as error:
-            if error.status == 404:
+            if error.status != 404:
+                raise
+            if not manifest.expires:
                 raise VimError(f"{ref} of the release is not there.", VimFault.TEMPORARY) from None
-            raise
+            there = {"metadata": {}}
         return FoundObject(
             id=id_,
             kind=ref.kind,
@@ -174,6 +176,7 @@ async def label_objects(
             api_version=ref.api_version,
             fields=helm_fields(there),
             vdu=vdus.get(at),
+            expires=manifest.expires,
         )
 
     found = await gather_or_cancel(label(at, one) for at, one in enumerate(manifests))

@@ -173,6 +173,7 @@ def _upgrade(change: Change, after: VnfTarget, one: WantedRelease, there: FoundO
     former = next((before.vdus for before in was if before.key == one.key), {})
     known = next((thing for thing in of_releases(change.inventory.objects) if thing.id == one.id), None)
     stood = known or there
+    objects = {thing.id: thing for thing in (*change.inventory.objects, *found.objects)}  # what is gone leaves them
     args = Upgrade(
         key=one.key,
         release=one.name,
@@ -184,7 +185,7 @@ def _upgrade(change: Change, after: VnfTarget, one: WantedRelease, there: FoundO
         revision=int(stood.fields) if there and stood and stood.fields else None,
         former=former if there else {},
         force=change.additional_params.get(FORCE) is True,
-        objects=tuple(Placed.found(thing) for thing in found.objects if is_of_release(thing, one.key)),
+        objects=tuple(Placed.found(thing) for thing in objects.values() if is_of_release(thing, one.key)),
         fields={
             thing.id: thing.fields
             for thing in change.inventory.objects
