@@ -263,7 +263,8 @@ async def select(
 ) -> tuple[list[Selection], dict[ObjectRef, ObjectRef]]:
     """What to watch for these objects, and how each is called in what is watched: with its namespace, if it has one.
 
-    A few of a kind are watched by name, many together with all others of their namespace.
+    A few of a kind are watched by name, many together with all others of their namespace; or of all namespaces, where
+    there would be too many connections.
     """
     groups: dict[tuple[Resource, str | None], list[str]] = {}
     called: dict[ObjectRef, ObjectRef] = {}
@@ -272,11 +273,16 @@ async def select(
         namespace = (ref.namespace or "default") if resource.namespaced else None
         called[ref] = ObjectRef(ref.api_version, ref.kind, ref.name, namespace)
         groups.setdefault((resource, namespace), []).append(ref.name)
-    selections = []
-    for (resource, namespace), wanted in groups.items():
-        fields = [f"metadata.name={name}" for name in wanted] if len(wanted) <= BY_NAME else [""]
-        selections += [Selection(resource, namespace, "", one, metadata_only) for one in fields]
-    return selections, called
+    found: dict[Selection, None] = {}
+    for few, everywhere in ((BY_NAME, False), (0, False), (0, True)):
+        found = {}
+        for (resource, namespace), wanted in groups.items():
+            fields = [f"metadata.name={name}" for name in wanted] if len(wanted) <= few else [""]
+            place = None if everywhere else namespace
+            found |= dict.fromkeys(Selection(resource, place, "", one, metadata_only) for one in fields)
+        if len(found) <= MOST_SELECTIONS:
+            break
+    return list(found), called
 
 
 class _Reporter:

@@ -93,6 +93,16 @@ async def test_a_value_that_is_none_is_told_at_once(connection: VimConnection, t
     assert error.fault is VimFault.PERMANENT
 
 
+async def test_a_kind_of_which_nothing_can_be_kept_is_named_and_all_else_is_taken_back(
+    api: Api, connection: VimConnection, namespace: str
+) -> None:
+    review = "apiVersion: authorization.k8s.io/v1\nkind: SelfSubjectAccessReview\nmetadata: {name: a}\n"
+    error = await Cnf(connection, together(config(), workload(), review)).refused()
+    assert "SelfSubjectAccessReview a" in error.detail
+    assert await api.list(paths.namespaced("/apis/apps/v1", namespace, "deployments")) == []
+    assert "settings" not in await api.names(paths.namespaced("/api/v1", namespace, "configmaps"))
+
+
 async def test_a_webhook_that_refuses_is_named_with_what_it_says(
     api: Api, connection: VimConnection, namespace: str
 ) -> None:

@@ -45,10 +45,16 @@ def test_numbers_are_read_as_kubernetes_does() -> None:
         ("apiVersion: v1\nkind: {", "cnf.yaml:3: Not valid YAML"),
         ("- a\n- b\n", "root is not a mapping"),
         ("kind: Pod\nmetadata: {name: a}\n", "cnf.yaml:1: A document has no apiVersion"),
+        *(
+            (f"apiVersion: {version}\nkind: Pod\nmetadata: {{name: a}}\n", "Pod a has an apiVersion that is none")
+            for version in ("../../v1", "apps/", "/v1", "apps//v1")
+        ),
         ("apiVersion: v1\nmetadata: {name: a}\n", "A document has no kind"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: ..}\n", "no metadata.name, or one that is none"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: .}\n", "metadata.namespace is none"),
         ("apiVersion: v1\nkind: Pod\n", "Pod has no metadata"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {}\n", "Pod has no metadata.name"),
-        ("apiVersion: v1\nkind: Pod\nmetadata: {name: 7}\n", "no metadata.name, or one that is no text"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: 7}\n", "no metadata.name, or one that is none"),
         ("apiVersion: v1\nkind: Pod\nmetadata:\n  generateName: a-\n", "cnf.yaml:4: Pod has a generateName"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {b: 1}}\n", "metadata.labels must be texts"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {slipway.io/vdu: b}}\n", "which Slipway sets"),

@@ -35,7 +35,7 @@ from slipway.vim.kubernetes.arguments import (
     WaitReady,
 )
 from slipway.vim.kubernetes.cluster_api import removal_rounds
-from slipway.vim.kubernetes.inventory import labelled, labelled_of
+from slipway.vim.kubernetes.inventory import NONE_THERE, labelled, labelled_of
 from slipway.vim.kubernetes.object_plan import CONTENT, OBJECT, PREREQUISITE, VDU, FileObjects, ObjectPlan
 from slipway.vim.kubernetes.object_steps import READY_TIMEOUT, REMOVE_TIMEOUT
 from slipway.vim.kubernetes.session import Session, vim_errors
@@ -230,7 +230,7 @@ async def _everything_labelled(session: Session, namespaces: Sequence[str]) -> l
                 pages = [await labelled_of(session.api, session.owner.instance_id, resource, place) for place in places]
                 return [one for page in pages for one in page]
             except KubeError as error:
-                if error.status in (404, 405):
+                if error.status in NONE_THERE:
                     return []
                 if error.status != 403:
                     raise

@@ -15,6 +15,7 @@ from slipway.vim.kubernetes.object_plan import CONTENT, OBJECT, PREREQUISITE, VD
 from slipway.vim.kubernetes.vnfcs import list_vnfcs
 
 Kind = tuple[str, str, str | None]  # apiVersion, kind, namespace
+NONE_THERE = (404, 405)  # answers to who lists: nobody serves the kind, or it is one to be asked and not to be kept
 
 
 async def find(api: ObjectApi, instance_id: str, inventory: Found) -> Found:
@@ -34,17 +35,17 @@ async def find(api: ObjectApi, instance_id: str, inventory: Found) -> Found:
 
 
 async def labelled(api: ObjectApi, instance_id: str, kinds: Iterable[Kind]) -> Objects:
-    """Metadata alone, with apiVersion and kind. A kind that nobody serves any more has no objects."""
+    """Metadata alone, with apiVersion and kind. A kind that nobody serves any more, or that can't be kept, has none."""
 
     async def some(kind: Kind) -> Objects:
         api_version, name, namespace = kind
         try:
             resource = await api.discovery.resource(api_version, name)
+            return await labelled_of(api, instance_id, resource, namespace)
         except KubeError as error:
-            if error.status == 404:
+            if error.status in NONE_THERE:
                 return []
             raise
-        return await labelled_of(api, instance_id, resource, namespace)
 
     found = await gather_or_cancel(some(kind) for kind in sorted(kinds, key=lambda one: (one[0], one[1], one[2] or "")))
     return sorted(

@@ -134,6 +134,8 @@ def _manifest(document: YamlMap, path: str, at: int) -> Manifest:
     for key in ("apiVersion", "kind"):
         if not _is_name(document.get(key)):
             raise _error(document, path, f"A document has no {key}", f"give its {key} as a text", key)
+    if not all(map(_is_name, document["apiVersion"].split("/"))):
+        raise _error(document, path, f"{_called(document)} has an apiVersion that is none", "correct it", "apiVersion")
     metadata = document.get("metadata")
     if not isinstance(metadata, YamlMap):
         raise _error(document, path, f"{_called(document)} has no metadata", "give metadata.name", "kind")
@@ -147,10 +149,10 @@ def _manifest(document: YamlMap, path: str, at: int) -> Manifest:
         )
     if not _is_name(metadata.get("name")):
         raise _error(
-            metadata, path, f"{_called(document)} has no metadata.name, or one that is no text", "give one", "name"
+            metadata, path, f"{_called(document)} has no metadata.name, or one that is none", "give one", "name"
         )
     if metadata.get("namespace") is not None and not _is_name(metadata.get("namespace")):
-        raise _error(metadata, path, f"{_called(document)}: metadata.namespace is no text", "correct it", "namespace")
+        raise _error(metadata, path, f"{_called(document)}: metadata.namespace is none", "correct it", "namespace")
     if given := [key for key in OF_THE_SERVER if key in metadata]:
         raise _error(
             metadata,
@@ -206,7 +208,10 @@ def _called(document: YamlMap) -> str:
 
 
 def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= LONGEST_NAME and value.isprintable()
+    """Whether it can be a part of a path in the API: what can't be asked for can't be removed either."""
+    return (
+        isinstance(value, str) and 0 < len(value) <= LONGEST_NAME and value.isprintable() and value not in (".", "..")
+    )
 
 
 def _error(holder: YamlMap, path: str, what: str, cure: str, key: str) -> PackageError:

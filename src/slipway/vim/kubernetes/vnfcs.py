@@ -8,7 +8,7 @@ from typing import Any
 from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress, ref_of
 from slipway.kube.owners import PODS, PODS_OF_WORKLOADS, Kinds, find_owned, machines_in, owned_by
 from slipway.kube.pods import condition
-from slipway.kube.watch import Selection, wait_until
+from slipway.kube.watch import MOST_SELECTIONS, Selection, wait_until
 from slipway.model.machine import FoundMachine
 from slipway.vim.kubernetes.cluster_api import CLUSTER_API, MACHINE, MACHINE_SET, is_cluster_api, is_of_former_template
 from slipway.vim.kubernetes.object_plan import VDU
@@ -66,7 +66,7 @@ async def _wait(
             metadata_only=kind != kinds[-1] and kind[1] != MACHINE_SET,
         )
         for kind in kinds
-        for namespace in _namespaces(roots)
+        for namespace in _namespaces(roots, MOST_SELECTIONS // len(kinds))
     ]
     wanted_kind = kinds[-1][1]
 
@@ -100,10 +100,10 @@ async def _wait(
     return [_vnfc(one, by_uid[uid]) for uid, some in of_roots(found).items() for one in some if _counts(one)]
 
 
-def _namespaces(roots: Sequence[Object]) -> list[str | None]:
-    """Where what belongs to them may be: everywhere (None) when one of them is in no namespace."""
+def _namespaces(roots: Sequence[Object], most: int) -> list[str | None]:
+    """Where what belongs to them may be: everywhere (None) when one of them is in no namespace, or there are many."""
     places = {root["metadata"].get("namespace") for root in roots}
-    return [None] if None in places else sorted(places)
+    return [None] if None in places or len(places) > most else sorted(places)
 
 
 def is_ready(vnfc: Object) -> bool:
