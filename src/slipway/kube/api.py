@@ -157,9 +157,9 @@ class Api:
     async def names(self, path: str) -> Sequence[str]:
         """Of the objects in a list; the first MOST_NAMES."""
         found: Sequence[str] = ()
-        query = {"limit": str(PAGE_OF_NAMES)}
+        size, query = PageSize(PAGE_OF_NAMES), dict[str, str]()
         for _ in range(self._most_pages):
-            page = await self._read(NameList, "GET", path, query)
+            page = await size.ask(lambda limit: self._read(NameList, "GET", path, {"limit": limit, **query}))
             found = [*found, *page.names][:MOST_NAMES]
             if not page.following or len(found) >= MOST_NAMES:
                 break

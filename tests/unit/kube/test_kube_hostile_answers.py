@@ -162,6 +162,7 @@ async def test_a_list_of_large_objects_is_asked_for_in_smaller_pages(many: Objec
     with answering(answer) as api:
         async with api:
             assert [one["metadata"]["name"] for one in await api.list("/api/v1/pods")] == [f"p{n}" for n in range(20)]
+            assert await api.names("/api/v1/pods") == [f"p{n}" for n in range(20)]
             found = await wait_until(
                 api, [Selection(PODS)], lambda found: Observation(len(found) == 20, "few"), "it", 30, keep=len
             )
