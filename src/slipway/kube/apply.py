@@ -16,7 +16,7 @@ from typing import Literal
 
 from slipway.kube.api import FIELD_MANAGER
 from slipway.kube.errors import KubeError, short
-from slipway.kube.interface import Object, ObjectApi, ObjectRef, ref_of
+from slipway.kube.interface import Object, ObjectApi, ObjectRef, ref_of, uid_of
 from slipway.kube.ownership import INSTANCE, Owner, made_by, manifest_digest, marked, owner_of
 
 # The version that no object has: etcd begins to count there. An apply that names it makes an object and changes none.
@@ -55,7 +55,7 @@ class ObjectBeingDeleted(KubeError):
     """An object of that name is there and on its way out: what is applied to it would go with it."""
 
     def __init__(self, ref: ObjectRef, there: Object) -> None:
-        self.ref, self.uid = ref, str(there["metadata"]["uid"])
+        self.ref, self.uid = ref, uid_of(there)
         super().__init__(
             f"{ref} is being deleted since {short(str(there['metadata']['deletionTimestamp']))}.",
             status=409,
@@ -114,7 +114,7 @@ async def _change(
     if owner_of(there) != owner.instance_id:
         raise ForeignObject(ref_of(manifest), owner_of(there))
     ours = marked(manifest, owner.instance_id, made_by(there) or owner.operation_id)
-    ours = _with_metadata(ours, uid=there["metadata"]["uid"])
+    ours = _with_metadata(ours, uid=uid_of(there))
     for forced in (force, True):
         try:
             return await api.server_side_apply(path, ours, force=forced)
@@ -163,4 +163,4 @@ def _with_metadata(manifest: Object, **precondition: str) -> Object:
 def _applied(manifest: Object, found: Object, *, made: bool) -> Applied:
     metadata = found["metadata"]
     ref = ref_of({**found, "apiVersion": manifest["apiVersion"], "kind": manifest["kind"]})
-    return Applied(ref, metadata["uid"], metadata.get("generation"), manifest_digest(manifest), made, found)
+    return Applied(ref, uid_of(found), metadata.get("generation"), manifest_digest(manifest), made, found)

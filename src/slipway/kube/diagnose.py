@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from slipway.kube.drain import gather_or_cancel
 from slipway.kube.errors import KubeError
-from slipway.kube.interface import Object, ObjectApi, Objects, ref_of
+from slipway.kube.interface import Object, ObjectApi, Objects, ref_of, uid_of
 from slipway.kube.owners import PODS, find_owned
 from slipway.kube.paths import namespaced
 from slipway.kube.readiness import Ready, readiness
@@ -34,7 +34,7 @@ async def diagnose(api: ObjectApi, unready: Sequence[Object]) -> str:
 async def _diagnosed(api: ObjectApi, found: Object) -> str:
     try:
         pods = await _unready_pods(api, found) if found.get("kind") in WITH_PODS else []
-        about = [found, *(pod for pod in pods if pod["metadata"]["uid"] != found["metadata"]["uid"])]
+        about = [found, *(pod for pod in pods if uid_of(pod) != uid_of(found))]
         events = await gather_or_cancel(_warnings(api, one) for one in about)
     except KubeError:
         return ""

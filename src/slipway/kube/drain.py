@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 
 from slipway.kube import paths
 from slipway.kube.errors import BUDGET, TERMINATING, KubeError
-from slipway.kube.interface import KubeApi, Object, Objects, ReportProgress
+from slipway.kube.interface import KubeApi, Object, Objects, ReportProgress, uid_of
 from slipway.kube.nodes import cordon, find_node, node_is_ready
 from slipway.kube.pods import Pod, PodsOfNode, names, sort_pods
 from slipway.model.errors import StepError
@@ -145,7 +145,7 @@ async def _pods_on(api: KubeApi, node: str) -> Objects:
 
 async def _still_there(api: KubeApi, node: str, pods: Iterable[Pod]) -> tuple[Pod, ...]:
     """One look for all. A pod of the same name that came after it is another one."""
-    there = {pod["metadata"]["uid"] for pod in await _pods_on(api, node)}
+    there = {uid_of(pod) for pod in await _pods_on(api, node)}
     return tuple(pod for pod in pods if pod.uid in there)
 
 

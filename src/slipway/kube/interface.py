@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import msgspec
 
+from slipway.kube.errors import KubeError
 from slipway.model.errors import StepError
 
 if TYPE_CHECKING:
@@ -116,6 +117,17 @@ def are_objects(found: Any) -> bool:
     except (msgspec.ValidationError, RecursionError):
         return False
     return True
+
+
+def uid_of(found: Object) -> str:
+    """KubeError when the server gave it none: nobody could tell it from another one of its name."""
+    uid = found["metadata"].get("uid")
+    if not isinstance(uid, str) or not uid:
+        raise KubeError(
+            f"{found.get('kind') or 'The object'} {found['metadata'].get('name')} has no metadata.uid.",
+            cure="a Kubernetes API server gives each object one; see which server this is.",
+        )
+    return uid
 
 
 def list_metadata(page: Object) -> Object:

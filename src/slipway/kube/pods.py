@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from slipway.kube.interface import Object
+from slipway.kube.interface import Object, uid_of
 
 MIRROR = "kubernetes.io/config.mirror"  # of a static pod, which the kubelet runs from a file
 FINISHED = ("Succeeded", "Failed")
@@ -48,7 +48,7 @@ def sort_pods(found: Iterable[Object]) -> PodsOfNode:
 def pod_of(found: Object) -> Pod:
     metadata, spec = found["metadata"], _part(found, "spec")
     grace = metadata.get("deletionGracePeriodSeconds", spec.get("terminationGracePeriodSeconds", 30))
-    return Pod(metadata["namespace"], metadata["name"], metadata["uid"], is_terminating(found), float(grace))
+    return Pod(metadata["namespace"], metadata["name"], uid_of(found), is_terminating(found), float(grace))
 
 
 def is_mirror(pod: Object) -> bool:

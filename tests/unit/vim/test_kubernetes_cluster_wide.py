@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from slipway.kube.discovery import Resource
+from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object, ObjectRef, Objects
 from slipway.kube.ownership import INSTANCE, Owner
 from slipway.vim.kubernetes.actions import remove_objects, roots_of
@@ -73,6 +74,14 @@ async def test_it_is_removed_with_its_pods_wherever_they_are() -> None:
         ("DELETE", "/apis/example.com/v1/fleets/web"),
         ("DELETE", "/api/v1/namespaces/ships/pods/web-1"),
     ]
+
+
+async def test_an_object_without_a_uid_is_told_as_such() -> None:
+    cluster = Cluster()
+    del cluster.objects["/apis/example.com/v1/fleets"][0]["metadata"]["uid"]
+    with pytest.raises(KubeError, match=r"Fleet web has no metadata\.uid"):
+        await remove_objects(session_on(cluster), [FLEET], 0)
+    assert cluster.changed == []
 
 
 async def test_it_is_removed_where_its_pods_are_left_to_end_by_themselves() -> None:

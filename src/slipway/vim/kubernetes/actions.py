@@ -12,7 +12,7 @@ from slipway.kube.api import Api
 from slipway.kube.deletion import Doomed, delete
 from slipway.kube.drain import gather_or_cancel
 from slipway.kube.errors import KubeError
-from slipway.kube.interface import Object, ObjectRef, Propagation
+from slipway.kube.interface import Object, ObjectRef, Propagation, uid_of
 from slipway.kube.ownership import Owner
 from slipway.model.action import Action, StepContext, VimConnection
 from slipway.model.errors import VimError
@@ -142,7 +142,7 @@ class ObjectActions:
     async def _sweep(self, args: Sweep, ctx: StepContext) -> Outcome:
         async with self.session(ctx) as session:
             for left in removal_rounds(await _everything_labelled(session, args.namespaces)):
-                doomed = [Doomed(_ref(one), one["metadata"]["uid"]) for one in left]
+                doomed = [Doomed(_ref(one), uid_of(one)) for one in left]
                 await gather_or_cancel(delete(session.api, one, propagation=_propagation(one.ref)) for one in doomed)
                 await until_gone(session, doomed, REMOVE_TIMEOUT)
             return Outcome()
@@ -210,7 +210,7 @@ async def remove_objects(
 async def _remove_at_once(session: Session, ours: Sequence[Object], grace: int | None) -> None:
     roots = [one for one in ours if VDU in (one["metadata"].get("annotations") or {})]
     vnfcs = await list_placed_vnfcs(session.api, roots) if grace is not None else []
-    doomed = [Doomed(_ref(one), one["metadata"]["uid"]) for one in ours]
+    doomed = [Doomed(_ref(one), uid_of(one)) for one in ours]
     await gather_or_cancel(
         delete(session.api, one, grace=grace if one.ref.kind == "Pod" else None, propagation=_propagation(one.ref))
         for one in doomed
@@ -239,7 +239,7 @@ async def _everything_labelled(session: Session, namespaces: Sequence[str]) -> l
 
     resources = [one for one in await session.api.discovery.everything() if {"list", "delete"} <= one.verbs]
     found = await gather_or_cancel(some(resource) for resource in resources)
-    by_uid = {one["metadata"]["uid"]: one for some_ in found for one in some_}  # several versions of a kind
+    by_uid = {uid_of(one): one for some_ in found for one in some_}  # several versions of a kind
     return list(by_uid.values())
 
 

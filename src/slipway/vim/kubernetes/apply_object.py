@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from slipway.kube.apply import FIELD_CONFLICT, ForeignObject, ObjectBeingDeleted, apply, refuse_if_being_deleted
 from slipway.kube.deletion import Doomed, delete, wait_gone
 from slipway.kube.errors import DENIED, KubeError
-from slipway.kube.interface import Object, ObjectRef
+from slipway.kube.interface import Object, ObjectRef, uid_of
 from slipway.kube.ownership import owner_of
 from slipway.model.errors import VimError, VimFault
 from slipway.model.machine import FoundObject
@@ -128,7 +128,7 @@ async def _remove(session: Session, plan: ObjectPlan, ref: ObjectRef, why: str) 
     if owner_of(there) != session.owner.instance_id:
         raise ForeignObject(ref, owner_of(there))
     session.ctx.progress(f"{plan} {why}, and is made anew")
-    doomed = Doomed(ref, there["metadata"]["uid"])
+    doomed = Doomed(ref, uid_of(there))
     await delete(session.api, doomed, propagation="Foreground")
     await wait_gone(session.api, [doomed], REPLACED_TIMEOUT, session.ctx.progress)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from slipway.kube.interface import Object
+from slipway.kube.interface import Object, uid_of
 
 CLUSTER_API = "cluster.x-k8s.io"
 CONTROL_PLANE = f"controlplane.{CLUSTER_API}"
@@ -35,12 +35,12 @@ def group_of(one: Object) -> str:
 
 def removal_rounds(objects: Sequence[Object]) -> list[list[Object]]:
     """Clusters first, and whatever else only owns others; each round is to be gone before the next one begins."""
-    uids = {one["metadata"]["uid"] for one in objects}
-    owners = {one["metadata"]["uid"]: _owners(one) & uids for one in objects}
+    uids = {uid_of(one) for one in objects}
+    owners = {uid_of(one): _owners(one) & uids for one in objects}
     owning = set[str]().union(*owners.values())
     first = [
         one for one in objects
-        if is_cluster(one) or (one["metadata"]["uid"] in owning and not owners[one["metadata"]["uid"]])
+        if is_cluster(one) or (uid_of(one) in owning and not owners[uid_of(one)])
     ]  # fmt: skip
     rest = [one for one in objects if one not in first]
     return [some for some in (first, rest) if some]

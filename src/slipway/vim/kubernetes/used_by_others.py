@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from slipway.kube.discovery import Resource
 from slipway.kube.drain import gather_or_cancel
 from slipway.kube.errors import KubeError
-from slipway.kube.interface import Object, Objects
+from slipway.kube.interface import Object, Objects, uid_of
 from slipway.kube.ownership import INSTANCE
 from slipway.kube.pods import names
 from slipway.model.errors import VimError, VimFault
@@ -25,7 +25,7 @@ async def refuse_if_used(session: Session, objects: Sequence[Placed]) -> None:
     for namespace in namespaces:
         _refuse([namespace], await _in_namespace(session, namespace))
     custom = await gather_or_cancel(_of_kind(session, one) for one in definitions)
-    there = {one["metadata"]["uid"] for some in custom for one in some}
+    there = {uid_of(one) for some in custom for one in some}
     used = [[one for one in some if _is_of_others(one, session.owner.instance_id, there)] for some in custom]
     # Of a cluster's objects the Cluster says most to a person.
     others = sorted((one for some in used for one in some), key=lambda one: not is_cluster(one))

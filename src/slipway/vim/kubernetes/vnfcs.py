@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress, ref_of
+from slipway.kube.interface import Object, ObjectApi, ObjectRef, ReportProgress, ref_of, uid_of
 from slipway.kube.owners import PODS, PODS_OF_WORKLOADS, Kinds, find_owned, machines_in, owned_by
 from slipway.kube.pods import condition
 from slipway.kube.watch import MOST_SELECTIONS, Selection, wait_until
@@ -28,7 +28,7 @@ async def list_placed_vnfcs(api: ObjectApi, roots: Sequence[Object]) -> list[tup
     for kinds, some in _by_kinds(roots).items():
         owned = await find_owned(api, some, kinds)
         for root in some:
-            found += ((_vnfc(one, root), ref_of(one)) for one in owned[root["metadata"]["uid"]] if _counts(one))
+            found += ((_vnfc(one, root), ref_of(one)) for one in owned[uid_of(root)] if _counts(one))
     return sorted(found, key=lambda one: (one[0].vdu, one[0].name))
 
 
@@ -58,7 +58,7 @@ async def _wait(
     gone: frozenset[str],
     report: ReportProgress | None,
 ) -> list[FoundMachine]:
-    by_uid = {root["metadata"]["uid"]: root for root in roots}
+    by_uid = {uid_of(root): root for root in roots}
     selections = [
         Selection(
             await api.discovery.resource(*kind),
@@ -74,16 +74,16 @@ async def _wait(
         owned = owned_by(by_uid, found.values())
         vnfcs: dict[str, list[Object]] = {uid: [] for uid in by_uid}
         for ref, one in found.items():
-            if ref.kind == wanted_kind and (root := owned.get(one["metadata"]["uid"])):
+            if ref.kind == wanted_kind and (root := owned.get(uid_of(one))):
                 vnfcs[root].append(one)
         return vnfcs
 
     def look(found: Mapping[ObjectRef, Object]) -> Observation:
-        sets = {one["metadata"]["uid"]: one for ref, one in found.items() if ref.kind == MACHINE_SET}
+        sets = {uid_of(one): one for ref, one in found.items() if ref.kind == MACHINE_SET}
         for uid, there in of_roots(found).items():
             root = by_uid[uid]
             name = f"{root['kind']} {root['metadata']['name']}"
-            if old := [one for one in there if one["metadata"]["uid"] in gone]:
+            if old := [one for one in there if uid_of(one) in gone]:
                 return Observation(False, f"{wanted_kind} {old[0]['metadata']['name']} of {name} is still there")
             if former := [one for one in there if wanted_kind == MACHINE and is_of_former_template(one, root, sets)]:
                 former_name = former[0]["metadata"]["name"]
@@ -171,7 +171,7 @@ def _vnfc(found: Object, root: Object) -> FoundMachine:
     annotations = root["metadata"].get("annotations") or {}
     spec, status = at(found, "spec"), at(found, "status")
     return FoundMachine(
-        id=metadata["uid"],
+        id=uid_of(found),
         name=metadata["name"],
         vdu=annotations.get(VDU, root["metadata"]["name"]),
         type=found.get("kind") or "Pod",

@@ -12,7 +12,7 @@ from slipway.kube import paths
 from slipway.kube.deletion import Doomed, delete
 from slipway.kube.drain import gather_or_cancel
 from slipway.kube.errors import KubeError
-from slipway.kube.interface import ObjectRef
+from slipway.kube.interface import ObjectRef, uid_of
 from slipway.kube.ownership import INSTANCE, owner_of
 from slipway.model.errors import PackageError, VimError, VimFault
 from slipway.model.machine import FoundObject
@@ -285,7 +285,7 @@ async def claims_of_release(session: Session, namespace: str, key: str) -> list[
     selector = f"{session.owner.selector},{KEY}={key}"
     found = await session.api.list(_claims(namespace), metadata_only=True, labelSelector=selector)
     return [
-        Doomed(ObjectRef("v1", "PersistentVolumeClaim", one["metadata"]["name"], namespace), one["metadata"]["uid"])
+        Doomed(ObjectRef("v1", "PersistentVolumeClaim", one["metadata"]["name"], namespace), uid_of(one))
         for one in found
     ]
 
