@@ -155,6 +155,8 @@ def _addresses(ethernet: IpOverEthernet, path: str) -> Iterator[str]:
                 raise BadRequest(
                     f"{path}.fixedAddresses: {text!r} is not an IP address; write one like 10.0.0.5."
                 ) from None
+            if "%" in text:
+                raise BadRequest(f"{path}.fixedAddresses: {text!r} has a zone, which ports have not; leave it out.")
             if address.version != VERSIONS[ips.type]:
                 raise BadRequest(f"{path}.fixedAddresses: {text!r} is not of the type {ips.type}; correct one of them.")
             yield str(address)

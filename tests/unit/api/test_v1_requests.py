@@ -189,6 +189,7 @@ PLACE = "extVirtualLinks[0].extCps[0].cpConfig"
         ("CHANGE_EXT_CONN", connected(asked(fixedAddresses=["10.0.0.1"], numDynamicAddresses=1)), "exactly one of"),
         ("CHANGE_EXT_CONN", connected(asked(fixedAddresses=["10.0.0"])), "'10.0.0' is not an IP address"),
         ("CHANGE_EXT_CONN", connected(asked(fixedAddresses=["::1"])), "not of the type IPV4"),
+        ("CHANGE_EXT_CONN", connected(asked(type="IPV6", fixedAddresses=["fd00::5%x"])), "'fd00::5%x' has a zone"),
         ("CHANGE_EXT_CONN", connected(asked(numDynamicAddresses=0)), f"{PLACE}[0].cpProtocolData[0]"),
     ],
 )

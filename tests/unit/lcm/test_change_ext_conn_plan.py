@@ -139,6 +139,7 @@ def test_the_record_has_the_links_of_the_request() -> None:
         ([link("l", " ")], r"extVirtualLinks\[0\].resourceId: it is empty"),
         ([ExtVirtualLink(id="m", resource_id="net-2")], r"extCps: the VNF has no link 'm'.* It has: l\."),
         ([link("l", "net-1", "10.0.0.256")], r"cpConfig.0.fixedAddresses: '10.0.0.256' is not an IP address"),
+        ([link("l", "net-1", "fd00::5%';reboot")], r"fixedAddresses: .*%.* has a zone"),
         ([link("l", "net-1", "fe80::1")], r"'fe80::1' is not of the type IPV4"),
         ([link("l", "net-1", "10.0.0.7", "10.0.0.7")], r"the address 10.0.0.7 is there twice"),
     ],

@@ -132,5 +132,7 @@ def _check_address(text: str, version: int) -> None:
         address = ipaddress.ip_address(text)
     except ValueError:
         raise ValueError(f"fixedAddresses: {text[:100]!r} is not an IP address") from None
+    if "%" in text:
+        raise ValueError(f"fixedAddresses: {text[:100]!r} has a zone, which ports have not")
     if address.version != version:
         raise ValueError(f"fixedAddresses: {text!r} is not of the type IPV{version}")
