@@ -215,7 +215,7 @@ def data_directory(value: Any) -> str:
     places = given.strip("/").split("/")
     if places[0] in _SYSTEM or "/".join(places) in _SYSTEM_VAR or "/".join(places[:3]) in _SYSTEM_STATE:
         raise Refusal("the system itself lives there", "choose a directory for the data, like /volume")
-    if places[0] == "home" and len(places) <= 2:
+    if places[0] == "home" and (len(places) <= 2 or places[2] == ".ssh"):
         raise Refusal("users have the keys that let us in there", "choose a directory for the data, like /volume")
     return given
 
