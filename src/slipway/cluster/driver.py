@@ -21,7 +21,7 @@ from slipway.cluster.plan_adjustments import with_helm, with_node_script
 from slipway.cluster.quorum import has_no_power, lost_quorum, quorum
 from slipway.cluster.recorded import recorded_version
 from slipway.cluster.registry_plans import plan_modified_registries, with_registries
-from slipway.cluster.request import ClusterRequest, cluster_vim_name, read_request, stored_parameters
+from slipway.cluster.request import ClusterRequest, cluster_vim_name, has_storage, read_request, stored_parameters
 from slipway.cluster.steps import actions
 from slipway.cluster.steps.dependencies import Dependencies
 from slipway.cluster.storage_plan import check_template, with_storage
@@ -94,7 +94,7 @@ class KubernetesDriver:
 
 def volume_manifests(situation: Situation) -> tuple[str, ...]:
     """Files of the package that say which persistent volumes there will be."""
-    if situation.operation not in MAY_SET_UP_STORAGE:
+    if situation.operation not in MAY_SET_UP_STORAGE or not has_storage(situation):
         return ()
     parameters = read_request(situation).parameters
     return tuple(volume.pv_manifest_file_path for volume in parameters.pv_registration_params)
@@ -102,7 +102,7 @@ def volume_manifests(situation: Situation) -> tuple[str, ...]:
 
 def names_volumes_of_template(situation: Situation) -> bool:
     """Whether a storage server is asked for, and the package has a template that makes its volumes."""
-    if situation.operation not in SETS_UP_STORAGE:
+    if situation.operation not in SETS_UP_STORAGE or not has_storage(situation):
         return False
     request = read_request(situation)
     return request.parameters.storage_server is not None and request.has_template

@@ -17,6 +17,7 @@ from slipway.cluster.parameters import (
     NAME,
     PATH,
     REGISTRIES,
+    STORAGE,
     ClusterParameters,
     default_vim_name,
     parameters_now,
@@ -105,6 +106,12 @@ def read_request(situation: Situation, check: Check = check_cluster) -> ClusterR
     info = instance.vnf.instantiated_vnf_info
     levels, level = info.scale_levels if info else {}, situation.flavour.level_of(info)
     return ClusterRequest(situation, *_documents(situation), parameters, levels, level, check)
+
+
+def has_storage(situation: Situation) -> bool:
+    """Whether the request or the instance says anything of a storage server: then there is a reason to read more."""
+    given = (situation.additional_params.get(NAME), situation.instance.parameters.get(NAME))
+    return any(isinstance(one, dict) and bool(one.get(STORAGE)) for one in given)
 
 
 def cluster_vim_name(situation: Situation) -> str:

@@ -63,6 +63,14 @@ def stored(kind: OperationType, request: AnyRequest, before: Slots, after: Slots
     return dataclasses.replace(now, change=change, instance=instance, files=frozenset(files))
 
 
+def test_for_a_cluster_without_a_storage_server_nothing_is_read_to_find_its_files() -> None:
+    unreadable = {"k8s_cluster_installation_param": {"nobody_knows": 1}}
+    request = InstantiateRequest(flavour_id="simple", additional_params=unreadable)
+    now = situation(OperationType.INSTANTIATE, request, {}, slots(1, 2), 1)
+    assert not DRIVER.names_template(now)
+    assert DRIVER.package_files(now) == ()
+
+
 def planned(name: str, now: PlanningSituation) -> Plan:
     DRIVER.check(now)
     return with_hooks(DRIVER.plan(name, BOTH, now), vim_steps(now)).checked()
