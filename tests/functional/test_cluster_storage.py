@@ -331,10 +331,15 @@ async def test_a_change_of_package_takes_no_volume_away(rig: ClusterRig, tmp_pat
     await onboard_next(rig.rig, CLUSTER, tmp_path / "next", NEXT_ID, words=words)
     name = "storageServer_volume" if stays else "otherVolume"
     setup = {"cinder_volume_setup_params": [{"volume_resource_id": name, "mount_to": "/volume"}]}
-    asked = {"k8s_cluster_installation_param": {"storage_server": setup}}
+    first = storage_parameters()["pv_registration_params"][:1]
+    asked = {"k8s_cluster_installation_param": {"storage_server": setup, "pv_registration_params": first}}
     request = ChangePackageRequest(vnfd_id=NEXT_ID, additional_params=asked)
     if stays:
+        registered = list(await volumes(rig, instance_id))
         await rig.completed(OperationType.CHANGE_VNFPKG, instance_id, request)
+        assert list(await volumes(rig, instance_id)) == registered != ["nfs-pv1"]
+        await rig.completed(HEAL, instance_id, await rig.heal(instance_id, "storageServer-0"))
+        assert list(await volumes(rig, instance_id)) == ["nfs-pv1"], "what the change said counts from then on"
     else:
         with pytest.raises(
             BadRequest, match="cinder_volume_setup_params: the storage server has 'storageServer_volume' mounted"
