@@ -1,7 +1,8 @@
 """What every VIM driver must do, whatever it is made of (docs/contracts/vim.md): lives of an instance on it.
 
-Subclass DriverContract and give `container`, `has_ports` and the fixtures `driver` and `connection`. The tests look at
-what the VIM holds and at what the record says, never at how many steps a driver needs.
+Subclass DriverContract and give what docs/contracts/vim.md lists: at least the fixtures `driver` and `connection`, and
+`container` and `has_ports` where they are others. The tests look at what the VIM holds and at what the record says,
+never at how many steps a driver needs.
 """
 
 from __future__ import annotations

@@ -233,7 +233,7 @@ class ChangesContract(OnDriver):
 
     def must_have_ports(self) -> None:
         if not self.has_ports:
-            pytest.skip("its VIM has no ports")
+            pytest.skip("its VIM connects no ports to other networks")
 
 
 def made_from(found: Found) -> dict[str, tuple[str | None, str | None]]:

@@ -229,7 +229,7 @@ class OnDriver:
     """What tests of a driver begin with."""
 
     container = False  # whether VNFCs are pods
-    has_ports = True
+    has_ports = True  # that can be connected to other networks
     all_alike = False  # members of a VDU, in a group: one that is healed is as the others are
     keeps_macs = True  # a port made again by undo; not where only the network's owner may choose a MAC
 

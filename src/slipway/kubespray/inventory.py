@@ -1,6 +1,6 @@
 """The inventory of a cluster as kubespray reads it: hosts in groups, as YAML made from data. Pure.
 
-No secret is in it: those are in files of their own beside it, for the user alone (secrets.py).
+No secret is in it: those are in files of their own beside it, for the user alone (steps/inventory.py).
 """
 
 from __future__ import annotations

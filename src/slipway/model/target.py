@@ -143,7 +143,10 @@ class Change:
 
 
 class VimResource(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a change leaves on the VIM, as an NFVO is asked for it. `of`: the member that it belongs to."""
+    """Something that a change leaves on the VIM, as an NFVO is asked for it.
+
+    `of` a port or volume: the member that holds it.
+    """
 
     id: str
     type: ResourceType

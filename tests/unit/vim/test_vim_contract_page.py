@@ -12,6 +12,7 @@ from slipway.model.errors import VimFault
 from slipway.model.vim import SIMULATED
 from slipway.vim.contract import VimDriver
 from slipway.vim.fault_rules import CALLS, Rule, RuleKind, read_rules
+from tests.contract.life import OnDriver
 
 PAGE = (Path(__file__).parents[3] / "docs" / "contracts" / "vim.md").read_text()
 
@@ -22,6 +23,11 @@ def test_the_page_names_all_verbs_faults_calls_and_rules() -> None:
     missing = [word for word in words if not re.search(rf"[`\"]{word}\b", PAGE)]
     assert missing == []
     assert SIMULATED in PAGE
+
+
+def test_the_page_names_what_a_subclass_of_the_suite_may_say() -> None:
+    said = [name for name in vars(OnDriver) if not name.startswith("_") and name not in ("life", "flavours")]
+    assert [name for name in said if not re.search(rf"^\|[^|]*`{name}\b", PAGE, re.MULTILINE)] == []
 
 
 def test_the_example_of_rules_is_valid() -> None:
