@@ -152,7 +152,7 @@ def _data(part: dict[str, Any], key: str) -> str | None:
 def _string_or_none(part: dict[str, Any], key: str) -> str | None:
     value = part.get(key)
     if value is not None and not isinstance(value, str):
-        raise _invalid(f"has no text in {key}")
+        raise _invalid(f"has no string in {key}")
     return value or None
 
 

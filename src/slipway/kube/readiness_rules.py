@@ -112,7 +112,7 @@ class _Reader:
         if key == "one_of":
             return tuple(self.operand("equals", one) for one in self.at(key).items(value, MOST_CHECKS))
         if not isinstance(value, str | int | float | bool | None) or (isinstance(value, str) and len(value) > LONGEST):
-            raise self.error(f"{key} must be a text (at most {LONGEST} characters), a number, true or false",
+            raise self.error(f"{key} must be a string (at most {LONGEST} characters), a number, true or false",
                              "compare with one value")  # fmt: skip
         return value
 
@@ -140,5 +140,5 @@ class _Reader:
     def text(self, entries: dict[str, Any], key: str) -> str:
         value = entries.get(key)
         if not isinstance(value, str) or not 0 < len(value) <= LONGEST or not value.isprintable():
-            raise self.error(f"{key} must be a text of 1 to {LONGEST} characters", f"give {key}")
+            raise self.error(f"{key} must be a string of 1 to {LONGEST} characters", f"give {key}")
         return value

@@ -63,7 +63,7 @@ def upgrade_parameters(situation: Situation, given: Mapping[str, Any]) -> Upgrad
 
 def _script(name: str, path: Any, files: Collection[str]) -> str:
     if not isinstance(path, str):
-        raise BadRequest(f"additionalParams.{name}: it must be the path of a script, as a text.")
+        raise BadRequest(f"additionalParams.{name}: it must be the path of a script, as a string.")
     plain = posixpath.normpath(path).lstrip("/")
     which = "new" if name == NEW_SCRIPT else "present"
     if plain not in files:

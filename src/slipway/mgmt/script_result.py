@@ -85,7 +85,7 @@ def _check(value: Any, place: str, deeper: int) -> None:
     if not deeper:
         raise BadRequest(f"{place}: it is nested more than {DEEPEST} levels deep.")
     if isinstance(value, str) and "\0" in value:
-        raise BadRequest(f"{place}: a text holds a NUL character.")
+        raise BadRequest(f"{place}: a string holds a NUL character.")
     if isinstance(value, int) and abs(value) >= LARGEST_NUMBER:
         raise BadRequest(f"{place}: a number is too large.")
     for item in (

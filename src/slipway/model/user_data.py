@@ -71,7 +71,7 @@ def named_user_data(params: Mapping[str, Any], files: Container[str]) -> UserDat
         return None
     for key, value, other in ((FILE, file, CLASS), (CLASS, name, FILE)):
         if not isinstance(value, str) or not value:
-            raise BadRequest(f"additionalParams: {other!r} is there, so {key!r} must be, too, as a text.")
+            raise BadRequest(f"additionalParams: {other!r} is there, so {key!r} must be, too, as a string.")
     if not str(name).isidentifier():
         raise BadRequest(f"additionalParams: {CLASS!r} is {str(name)[:100]!r}; give the name of a class in the file.")
     path = posixpath.normpath(str(file)).lstrip("/")

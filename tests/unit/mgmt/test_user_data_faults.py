@@ -67,7 +67,7 @@ async def failure(code: str, limits: ScriptLimits = SHORT, class_name: str = "Da
         (answering("{'files': {'a.yaml': {}}}"), "can't be used: stack.files[...]: Expected `str`, got `object`"),
         (answering("{'stack_name': 'mine'}"), "can't be used: stack: Object contains unknown field `stack_name`"),
         (answering("{'existing': 'yes'}"), "can't be used: stack.existing: Expected `bool | null`, got `str`"),
-        (answering("{'parameters': {'a': 'x\\0y'}}"), "can't be used: stack: a text holds a NUL character."),
+        (answering("{'parameters': {'a': 'x\\0y'}}"), "can't be used: stack: a string holds a NUL character."),
         (answering("{'parameters': {'a': 1 << 70}}"), "can't be used: stack: a number is too large"),
         (answering("{'parameters': {'$secret': 'secret-1'}}"), "can't be used: stack/parameters: the key '$secret' is"),
         (answering("{'parameters': x}", "x = {}; [x := {'a': x} for _ in range(40)]"), "nested more than 32 levels"),

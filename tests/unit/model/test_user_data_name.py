@@ -24,8 +24,8 @@ def test_a_request_need_not_name_any() -> None:
 @pytest.mark.parametrize(
     ("params", "said"),
     [
-        ({FILE: "UserData/data.py"}, f"'{FILE}' is there, so '{CLASS}' must be, too, as a text."),
-        ({CLASS: "Data"}, f"'{CLASS}' is there, so '{FILE}' must be, too, as a text."),
+        ({FILE: "UserData/data.py"}, f"'{FILE}' is there, so '{CLASS}' must be, too, as a string."),
+        ({CLASS: "Data"}, f"'{CLASS}' is there, so '{FILE}' must be, too, as a string."),
         ({FILE: "UserData/data.py", CLASS: 3}, f"'{CLASS}' must be"),
         ({FILE: "UserData/data.py", CLASS: "Data\x1b[31m"}, r"is 'Data\x1b[31m'; give the name of a class"),
         ({FILE: "UserData/data.py", CLASS: "os.system"}, "is 'os.system'; give the name of a class"),

@@ -56,14 +56,14 @@ def test_numbers_are_read_as_kubernetes_does() -> None:
         ("apiVersion: v1\nkind: Pod\nmetadata: {}\n", "Pod has no metadata.name"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: 7}\n", "no metadata.name, or one that is none"),
         ("apiVersion: v1\nkind: Pod\nmetadata:\n  generateName: a-\n", "cnf.yaml:4: Pod has a generateName"),
-        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {b: 1}}\n", "metadata.labels must be texts"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {b: 1}}\n", "metadata.labels must be strings"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {slipway.io/vdu: b}}\n", "which Slipway sets"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, uid: b}\n", "metadata.uid is for the API server to set"),
         (workload().replace("labels: {app: web}", "labels: {slipway.io/instance: b}"), "which Slipway sets"),
         ("apiVersion: v1\nkind: List\nitems: {}\n", "items of a List must be a list"),
-        (SECRET.format("data: 4711"), "cnf.yaml:4: Secret a: data must be texts"),
-        (SECRET.format("data: {pin: 4711}"), "cnf.yaml:4: Secret a: data must be texts"),
-        (SECRET.format("stringData: {a: b, pin: {c: 4711}}"), "Secret a: stringData must be texts"),
+        (SECRET.format("data: 4711"), "cnf.yaml:4: Secret a: data must be strings"),
+        (SECRET.format("data: {pin: 4711}"), "cnf.yaml:4: Secret a: data must be strings"),
+        (SECRET.format("stringData: {a: b, pin: {c: 4711}}"), "Secret a: stringData must be strings"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(text: str, said: str) -> None:

@@ -194,7 +194,7 @@ class TestUnusable:
             ),
             (
                 "{type: OS::Heat::ResourceGroup, properties: {index_var: {get_param: x}, resource_def: {type: b}}}",
-                "index_var .* is no text",
+                "index_var .* is no string",
             ),
             ("{type: OS::Heat::Stack, properties: {template: {get_param: x}}}", "is no file"),
             ("{type: OS::Heat::Stack, properties: {template: 'heat_template_version: rocky'}}", "is no file"),

@@ -58,7 +58,7 @@ class Section:
         if value is None:
             return None
         if isinstance(value, YamlMap | YamlSeq):
-            raise self.error(f"{key} is not a text.", "write a single value.", key)
+            raise self.error(f"{key} is not a string.", "write a single value.", key)
         return raw if raw is not None else str(value)
 
     def words(self, key: str) -> tuple[str, ...]:

@@ -133,7 +133,7 @@ def _items(document: YamlMap, path: str) -> Iterator[YamlMap]:
 def _manifest(document: YamlMap, path: str, at: int) -> Manifest:
     for key in ("apiVersion", "kind"):
         if not _is_name(document.get(key)):
-            raise _error(document, path, f"A document has no {key}", f"give its {key} as a text", key)
+            raise _error(document, path, f"A document has no {key}", f"give its {key} as a string", key)
     if not all(map(_is_name, document["apiVersion"].split("/"))):
         raise _error(document, path, f"{_called(document)} has an apiVersion that is none", "correct it", "apiVersion")
     metadata = document.get("metadata")
@@ -179,7 +179,7 @@ def _check_strings(document: YamlMap, holder: YamlMap, part: str, path: str, pla
         raise _error(
             holder,
             path,
-            f"{_called(document)}: {place}{part} must be texts",
+            f"{_called(document)}: {place}{part} must be strings",
             'write numbers and true in quotes: "1"',
             part,
         )

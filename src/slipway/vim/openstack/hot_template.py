@@ -153,7 +153,7 @@ def _refuse_index(properties: dict[str, Any], type_: str, name: str, path: str) 
     """A ResourceGroup puts the member's number wherever this stands, in the type as well."""
     index = properties.get("index_var", INDEX)
     if not isinstance(index, str):
-        _refuse(f"index_var of the resource {name!r} is no text.", path, properties, "write it out.")
+        _refuse(f"index_var of the resource {name!r} is no string.", path, properties, "write it out.")
     if index and index in type_:
         _refuse(f"The type {type_!r} of the resource {name!r} has {index} in it.", path, properties, "write it out.")
 

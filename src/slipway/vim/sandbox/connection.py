@@ -49,7 +49,7 @@ def access(connection: VimConnection) -> Access:
     try:
         found = msgspec.convert({key: given[key] for key in given if key != "username"}, Access)
     except msgspec.ValidationError:
-        raise BadRequest("accessInfo: password is a text and authorizedKeys a list of texts.") from None
+        raise BadRequest("accessInfo: password is a string and authorizedKeys a list of strings.") from None
     if found.password is not None and any(sign in found.password for sign in "\n\r\0"):
         raise BadRequest("accessInfo.password: must be one line.")
     for key in found.authorized_keys:

@@ -107,7 +107,7 @@ def checked(files: Files, place: str) -> Chart:
     about = read_yaml(files[CHART_FILE], f"{place}/{CHART_FILE}").root
     name, version = about.get("name"), about.get("version")
     if not isinstance(name, str) or not isinstance(version, str):
-        raise _wrong(f"its {CHART_FILE} has no name or no version", "give both as texts", place)
+        raise _wrong(f"its {CHART_FILE} has no name or no version", "give both as strings", place)
     if about.get("type") == "library":
         raise _wrong("it is a library for other charts, and nothing to install", "name a chart that uses it", place)
     for path, content in files.items():

@@ -249,9 +249,9 @@ def _repository(given: Mapping[str, Any], place: str) -> Repository:
     ca, user, password = (given.get(f"repository_{name}") for name in ("ca", "username", "password"))
     for name, text in (("ca", ca), ("username", user)):
         if text is not None and not (isinstance(text, str) and text):
-            raise BadRequest(f"{place}.repository_{name}: it must be a text.")
+            raise BadRequest(f"{place}.repository_{name}: it must be a string.")
     if password is not None and not (is_reference(password) or (isinstance(password, str) and password)):
-        raise BadRequest(f"{place}.repository_password: it must be a text.")
+        raise BadRequest(f"{place}.repository_password: it must be a string.")
     if (user is None) != (password is None) or ":" in (user or ""):
         raise BadRequest(
             f"{place}.repository_username, repository_password: one goes with the other, and no user has a colon."
@@ -276,7 +276,7 @@ def _vdu(vdu: str, title: str, mapped: Any, releases: list[str], number: tuple[s
     place = f"additionalParams.{MAPPING}.{vdu}"
     mapped = {} if mapped is None else mapped
     if not isinstance(mapped, dict) or not all(isinstance(one, str) and one for one in mapped.values()):
-        raise BadRequest(f"{place}: it must be an object with texts: {', '.join(OF_A_MAPPING)}.")
+        raise BadRequest(f"{place}: it must be an object with strings: {', '.join(OF_A_MAPPING)}.")
     if unknown := [key for key in mapped if key not in OF_A_MAPPING]:
         raise BadRequest(f"{place}.{unknown[0]}: nothing is done about it; leave it out.")
     release = mapped.get("helmreleasename") or (releases[0] if len(releases) == 1 else "")

@@ -36,7 +36,7 @@ def value_path(text: Any, place: str) -> tuple[str, ...]:
 def read_pairs(given: Any, place: str) -> list[tuple[str, str, Any]]:
     """Texts `path=value`: true, false, null and whole numbers are those, anything else is a text."""
     if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
-        raise BadRequest(f"{place}: it must be a list of texts, each path=value.")
+        raise BadRequest(f"{place}: it must be a list of strings, each path=value.")
     pairs = []
     for at, one in enumerate(given):
         path, equals, value = one.partition("=")
@@ -47,8 +47,8 @@ def read_pairs(given: Any, place: str) -> list[tuple[str, str, Any]]:
             )
         if find_secrets({path: value}):
             raise BadRequest(
-                f"{place}[{at}]: {path[:100]!r} is a secret by its name, and a text of a list is not kept as one; give "
-                f"it in helm_parameters."
+                f"{place}[{at}]: {path[:100]!r} is a secret by its name, and a string of a list is not kept as one; "
+                f"give it in helm_parameters."
             )
         pairs.append((f"{place}[{at}]", path, _typed(value)))
     return pairs
