@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import tarfile
 from ipaddress import IPv4Network
@@ -116,14 +117,14 @@ def test_what_machines_of_the_vnfd_would_lack_is_refused(
         driver.refuse(Change(instance_id="i", version=1, inventory=Found(), after=after))
 
 
-def on_links(links: dict[str, str], outside: dict[str, str]) -> Change:
+def on_links(links: dict[str, str | None], outside: dict[str, str]) -> Change:
     """Connection points of one VDU, by their internal virtual links, and by outside networks."""
     points = {name: ConnectionPoint(name=name, vdu="web", virtual_link=link) for name, link in links.items()}
     flavour = Flavour(
         id="simple",
         vdus={"web": Vdu(name="web")},
         connection_points=points,
-        virtual_links={link: VirtualLink(name=link) for link in links.values()},
+        virtual_links={link: VirtualLink(name=link) for link in links.values() if link},
     )
     given = tuple(
         ExtVirtualLink(id=f"link-{cp}", resource_id=network, ext_cps=(VnfExtCpData(cpd_id=cp),))
@@ -142,10 +143,21 @@ def on_links(links: dict[str, str], outside: dict[str, str]) -> Change:
     ],
 )
 def test_two_ports_of_a_machine_on_one_network_are_refused(
-    driver: SandboxDriver, links: dict[str, str], outside: dict[str, str]
+    driver: SandboxDriver, links: dict[str, str | None], outside: dict[str, str]
 ) -> None:
     with pytest.raises(Unprocessable, match="VDU web: its connection points one and other are on one network"):
         driver.refuse(on_links(links, outside))
+
+
+@pytest.mark.parametrize("links", [{"one": None}, {"one": None, "other": None}])
+def test_a_port_on_no_network_is_refused_once_nobody_may_connect_it(
+    driver: SandboxDriver, links: dict[str, str | None]
+) -> None:
+    change = on_links(links, {})
+    with pytest.raises(Unprocessable, match="VDU web: nothing connects its connection point one"):
+        driver.refuse(change)
+    driver.refuse(dataclasses.replace(change, grant_follows=True))
+    driver.refuse(on_links(links, {name: f"net-{name}" for name in links}))
 
 
 def test_two_ports_of_a_machine_on_two_networks_are_held(driver: SandboxDriver) -> None:

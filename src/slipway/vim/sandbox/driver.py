@@ -78,7 +78,7 @@ class SandboxDriver(MachineByMachineDriver):
 
     def refuse(self, change: Change) -> None:
         super().refuse(change)
-        _refuse_ports_on_one_network(change)
+        _refuse_ports(change)
 
     async def find(self, connection: VimConnection, instance_id: str, inventory: Found | None = None) -> Found:
         return await self.work(connection, lambda operations: operations.find(instance_id))
@@ -103,12 +103,20 @@ class SandboxDriver(MachineByMachineDriver):
         self.engines.close()
 
 
-def _refuse_ports_on_one_network(change: Change) -> None:
-    """An engine plugs a container into a network once."""
+def _refuse_ports(change: Change) -> None:
+    """An engine plugs a container into a network once, and a port is on one. A grant may still connect some."""
     for machine in wanted_of(change).machines:
         there: dict[tuple[str | None, str | None], str] = {}
         for port in machine.ports:
-            other = there.setdefault((port.network, port.external_network), port.name)
+            place = (port.network, port.external_network)
+            if not any(place):
+                if change.grant_follows:
+                    continue
+                raise Unprocessable(
+                    f"VDU {machine.vdu}: nothing connects its connection point {port.name}, and a sandbox makes no "
+                    "port without a network; name it in extVirtualLinks."
+                )
+            other = there.setdefault(place, port.name)
             if other != port.name:
                 raise Unprocessable(
                     f"VDU {machine.vdu}: its connection points {other} and {port.name} are on one network, and a "
