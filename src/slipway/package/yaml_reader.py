@@ -21,6 +21,7 @@ _TAG_DIRECTIVE = re.compile("(?:^|[\n\r\x85\u2028\u2029])%TAG")
 _CORE = "tag:yaml.org,2002:"
 _MAP_TAGS = frozenset({None, "!", _CORE + "map"})
 _SEQ_TAGS = frozenset({None, "!", _CORE + "seq"})
+_KEY_TAGS = frozenset({None, "!", _CORE + "str"})  # by any other a reader that comes after this one may merge
 MERGE = "<<"
 LONGEST_KEY = 1024
 
@@ -197,6 +198,8 @@ class _Builder:
             raise self._error("The text contains a NUL or half a character.", line, "remove it.")
         top = self.stack[-1] if self.stack else None
         if top is not None and isinstance(top.content, YamlMap) and top.key is None:
+            if event.tag not in _KEY_TAGS:
+                raise self._foreign_tag(event.tag, line)
             self._key(top, top.content, text, line, plain=event.implicit[0])
             if event.anchor:
                 self.anchors[event.anchor] = _Value(text, line)

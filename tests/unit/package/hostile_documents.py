@@ -78,6 +78,8 @@ YAMLS: dict[str, tuple[Builder, str]] = {
     ),
     "Python object": (_yaml("a: !!python/object/apply:os.system [id]"), "not one of plain YAML"),
     "foreign tag": (_yaml("a: !secret b"), "not one of plain YAML"),
+    "key that a tag makes a merge": (_yaml("!!merge a: {b: c}"), "not one of plain YAML"),
+    "key that a tag makes none": (_yaml("!!null a: b"), "not one of plain YAML"),
     "tag directive": (_yaml("%TAG ! tag:evil,2000:\n---\na: 1"), "%TAG directives"),
     "key given twice": (_yaml("a: 1\na: 2"), "given twice"),
     "endless key": (_yaml("? " + "k" * 5000 + "\n: c"), "longer than 1024"),

@@ -158,6 +158,12 @@ class TestUnusable:
         with pytest.raises(PackageError, match=f"top.yaml: The file of the type '{type_}' is no template"):
             hot({**top(f"{{VDU1: {{type: '{type_}'}}}}"), f"{NESTED}/{type_}": "heat_template_version: rocky"})
 
+    def test_a_tag_hides_no_type_from_who_reads_a_template_before_heat_does(self) -> None:
+        """To Heat's reader the tag alone makes a merge of any key: `a` would be a resource of the template."""
+        resources = "{!!merge VDU1: {type: OS::Nova::Server, a: {type: 'http://192.0.2.1/evil.yaml'}}}"
+        with pytest.raises(PackageError, match=r"nested/VDU1.yaml:2: The tag 'tag:yaml.org,2002:merge'"):
+            hot(top("{VDU1: {type: VDU1.yaml}}", VDU1=resources))
+
     def test_a_stacks_template_is_read_also_when_it_is_called_as_a_type(self) -> None:
         stack = "{type: OS::Heat::Stack, properties: {template: {get_file: 'OS::Heat::Value'}}}"
         inside = "{heat_template_version: rocky, resources: {a: {type: 'http://192.0.2.1/evil.yaml'}}}"
