@@ -16,7 +16,7 @@ from slipway.model.target import Change, Renewal, VnfcMember
 from slipway.vim.openstack import heat
 from slipway.vim.openstack.cloud import Cloud, for_each
 from slipway.vim.openstack.heat import Stack
-from slipway.vim.openstack.hot_template import GROUP, PORT, STACK
+from slipway.vim.openstack.hot_template import GROUP, PORT, STACK, VOLUME
 from slipway.vim.openstack.stack_change import ChangeStack, digest_of
 from slipway.vim.openstack.stack_spec import FileRef, StackSpec
 from slipway.vim.openstack.stack_steps import steps_of
@@ -44,6 +44,35 @@ async def test_a_replacement_that_was_killed_after_its_mark_is_taken_back() -> N
     cloud.marked = True
     back = await run(cloud, REPLACE, undo=True)
     assert [(one.id, one.resource_id) for one in back.machines] == [("vnfc-0", "work-0 anew")]
+
+
+async def test_a_mark_of_an_operation_that_was_given_up_costs_no_server_in_the_next_one() -> None:
+    """Nor does a check of the stack that found a server stopped: whatever Heat has so, an update makes anew."""
+    cloud = OneStack("UPDATE_COMPLETE")
+    cloud.marked = True
+    other = replace(REPLACE, members=(member(0, "work-0"),), renewed=())
+    assert [one.resource_id for one in (await run(cloud, other)).machines] == ["work-0"]
+
+
+async def test_the_way_back_from_a_heal_of_all_that_only_marked_leaves_ports_and_volumes() -> None:
+    class Marked(OneStack):
+        """The server's volume is marked, too."""
+
+        def _said(self, path: str) -> dict[str, Any]:
+            said = super()._said(path)
+            if path.endswith("/resources"):
+                volume = {"resource_name": "work-0:data", "resource_type": VOLUME, "physical_resource_id": "data"}
+                said["resources"].append({**self._server(), "resource_status": "CHECK_FAILED", **volume})
+            return said
+
+        async def call(self, service: str, method: str, path: str, *, json: Any = None, secrets: Any = ()) -> None:
+            if "mark_unhealthy" in (json or {}):
+                marks[path.rpartition("/")[2]] = json["mark_unhealthy"]
+            await super().call(service, method, path, json=json, secrets=secrets)
+
+    marks: dict[str, bool] = {}
+    await run(Marked("UPDATE_COMPLETE"), replace(REPLACE, held=("data",)), undo=True)
+    assert marks == {"work-0%3Adata": False}
 
 
 async def test_after_a_call_that_failed_no_other_of_its_kind_begins() -> None:

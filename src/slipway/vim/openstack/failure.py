@@ -37,8 +37,8 @@ def stack_failure(
     stack: Stack, resources: Iterable[StackResource], vnfcs: Mapping[str, str], secrets: Sequence[str] = ()
 ) -> VimError:
     """`vnfcs`: names of members, by the resource of the stack that has them or by the server's id."""
-    # CHECK_FAILED is what a resource is after it was marked to be made anew, with the words of who did so.
-    failed = [one for one in resources if one.failed and one.reason and one.status != "CHECK_FAILED"]
+    # What was marked has the words of who did so.
+    failed = [one for one in resources if one.failed and one.reason and not one.marked]
     if stack.status == "DELETE_FAILED":  # what could not be made before that is no reason
         failed = [one for one in failed if one.status == "DELETE_FAILED"]
     cause = max(failed, key=_weight, default=None)

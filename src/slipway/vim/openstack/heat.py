@@ -74,6 +74,11 @@ class StackResource:
     def failed(self) -> bool:
         return self.status.endswith("_FAILED")
 
+    @property
+    def marked(self) -> bool:
+        """To be made anew by the next update: it was marked, or a check of the stack found it wrong."""
+        return self.status == "CHECK_FAILED"
+
 
 async def find_stack(cloud: Cloud, name: str) -> Stack | None:
     """None, too, for one that is deleted."""

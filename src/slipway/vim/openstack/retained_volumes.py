@@ -25,7 +25,6 @@ from slipway.vim.openstack.stack_state import StackState
 POLICY, RETAIN = "deletion_policy", "Retain"
 NOTE = "slipway:retained"  # a resource of the stack's own template, which stands for nothing
 TOP = ""  # in the note: the stack's own template, where files have their names
-MARKED = "CHECK_FAILED"  # the status of a resource that was marked, or that a check of the stack found wrong
 WITHOUT = "save the data (by backups, for instance) and terminate without retain_data."
 
 Templates = dict[str, dict[str, Any]]  # by the names of files; TOP for the stack's own
@@ -129,8 +128,8 @@ def holders(state: StackState, volumes: Collection[str]) -> list[str]:
 async def _leave_as_it_is(cloud: Cloud, state: StackState, volumes: Iterable[StackResource]) -> None:
     """An update makes anew what is marked for it (a nested stack with all that is in it), and a volume that has failed:
     with the policy of before, by which the data would go."""
-    failed = [one for one in volumes if one.failed and one.status != MARKED]
-    marked = [one for one in state.resources if one.status == MARKED]
+    failed = [one for one in volumes if one.failed and not one.marked]
+    marked = [one for one in state.resources if one.marked]
     await for_each(failed, lambda one: heat.mark_unhealthy(cloud, one, "to be retained, says Slipway"))
     await for_each([*failed, *marked], lambda one: heat.mark_healthy(cloud, one))
 

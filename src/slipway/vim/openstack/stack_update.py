@@ -1,9 +1,9 @@
 """The update of a stack that stands, and what happens to its servers before Heat is told of it.
 
 Heat is asked for a preview first: what it refuses at once must not cost a server. Then servers get time to stop, those
-to be made anew are marked, and those that stand in the way of the next one are removed. Of an update that Heat did not
-take, marks are removed again, so that the next operation makes nothing anew that nobody asked it to, and servers are
-started.
+to be made anew are marked, and those that stand in the way of the next one are removed. An update makes nothing anew
+that nobody asked it to: marks of an operation that was given up are removed before it, and of an update that Heat did
+not take all marks are removed again, and servers are started.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ async def begin_update(
     args, state = update.args, await look_at(cloud, stack, update.args.existing_ports)
     renewed = update.renewed_in(state)
     marks = _marks(state, args, renewed)
+    given_up = [one for one in state.resources if one.marked and one not in marks]
+    await for_each(given_up, lambda one: heat.mark_healthy(cloud, one))
     if not marks and stack.complete and stack.digest == digest:
         return state
     body = msgspec.to_builtins(await update.body())
