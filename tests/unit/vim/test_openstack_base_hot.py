@@ -318,6 +318,19 @@ class TestRendered:
         assert template["resources"]["VDU2"]["depends_on"] == ["VDU1-0", "VDU1-3"]
         assert template["resources"]["internalVL_subnet"]["depends_on"] == ["internalVL"]
 
+    @pytest.mark.parametrize(
+        "resources",
+        [
+            f"{{VDU1: {{type: VDU1.yaml, properties: {{x: [{'{a: b}, ' * 60}]}}}}}}",
+            "{VDU1: {type: VDU1.yaml, depends_on: [VDU2]}, VDU2: {type: VDU1.yaml}}",
+        ],
+    )
+    def test_copies_that_would_fill_the_memory_are_refused_before_one_is_made(self, resources: str) -> None:
+        base = hot(top(resources, VDU1="{VDU1: " + SERVER + "}"))
+        slots = tuple(range(10_000))
+        with pytest.raises(PackageError, match=r"top.yaml: With a resource for each member .* more than 200000 values"):
+            with_members(base, {"VDU1": slots, "VDU2": slots}, {})
+
     def test_without_members_nothing_is_left_of_the_resource(self) -> None:
         template, _ = rendered_files(INDEXED, copies={"VDU1": ()})
         assert "VDU1" not in template["resources"]

@@ -22,6 +22,7 @@ from slipway.model.descriptor import Flavour, Level
 from slipway.model.errors import PackageError
 from slipway.model.machine import Machine
 from slipway.model.target import VnfTarget
+from slipway.package.limits import DEFAULT_LIMITS
 from slipway.package.yaml_reader import plain
 from slipway.vim.openstack.hot_template import GROUP, NESTED, SERVER, BaseHot, calls, read_base_hot, resources_of
 from slipway.vim.openstack.managed_networks import with_networks
@@ -111,6 +112,7 @@ def rendered(spec: StackSpec, contents: Mapping[str, bytes]) -> tuple[dict[str, 
 
 def with_members(base: BaseHot, copies: Mapping[str, tuple[int, ...]], capacities: Mapping[str, int]) -> dict[str, Any]:
     """The top template with a copy of a VDU's resource for each of its slots, and the number of members of groups."""
+    _refuse_too_large(base, copies)
     template = plain(base.template)
     resources: dict[str, Any] = {}
     for name, resource in resources_of(template).items():
@@ -124,6 +126,32 @@ def with_members(base: BaseHot, copies: Mapping[str, tuple[int, ...]], capacitie
         if name not in copies:
             resources[name] = resource
     return {**template, "resources": resources}
+
+
+def _refuse_too_large(base: BaseHot, copies: Mapping[str, tuple[int, ...]]) -> None:
+    """A small file may have ten thousand copies of a large resource, or of two that wait for each other's."""
+    values = 0
+    for name, resource in base.resources.items():
+        needed = resource.get("depends_on", [])
+        waits_for = sum(len(copies.get(one, [one])) for one in (needed if isinstance(needed, list) else [needed]))
+        values += len(copies.get(name, [name])) * (_values_in(resource) + waits_for)
+    if values > DEFAULT_LIMITS.yaml_nodes:
+        raise PackageError(
+            f"With a resource for each member the template has more than {DEFAULT_LIMITS.yaml_nodes} values.",
+            file=base.path,
+            cure=f"let it have less for each member, or make its VDUs {GROUP}s.",
+        )
+
+
+def _values_in(resource: dict[str, Any]) -> int:
+    count = 0
+    pending: list[Any] = [resource]
+    while pending:
+        one = pending.pop()
+        count += 1
+        if isinstance(one, dict | list):
+            pending += one.values() if isinstance(one, dict) else one
+    return count
 
 
 def _with_copies(depends_on: Any, copies: Mapping[str, tuple[int, ...]]) -> list[str]:
