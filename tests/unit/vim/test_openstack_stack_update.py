@@ -263,6 +263,15 @@ async def test_the_way_back_is_something_new_to_a_group_whose_update_failed() ->
     assert cloud.told == [{"type": "next.yaml"}]
 
 
+async def test_a_group_whose_members_have_empty_metadata_is_touched_as_well() -> None:
+    empty = {"type": "work.yaml", "metadata": None}
+    group = {"workers": {"type": GROUP, "properties": {"resource": empty}}}
+    change = ChangeStack(before=ONE, after=StackSpec(template={"resources": group}), members=(member(0, "work-0"),))
+    cloud = OneGroup("UPDATE_FAILED")
+    await run(cloud, change)
+    assert "slipway_touched" in cloud.told[0]["metadata"]
+
+
 async def test_a_rollback_needs_nothing_of_user_data_whose_answer_was_refused() -> None:
     """What it had set before and Heat hides stays with Heat."""
     current = {"template": ONE.template, "parameters": {"colour": "red", "secret": "******"}}

@@ -184,4 +184,4 @@ def touch_groups(template: dict[str, Any], names: Iterable[str]) -> None:
         group = resources_of(template).get(name, {})
         member = group.get("properties", {}).get("resource") if group.get("type") == GROUP else None
         if isinstance(member, dict):
-            member["metadata"] = {**member.get("metadata", {}), "slipway_touched": token_hex(8)}
+            member["metadata"] = {**(member.get("metadata") or {}), "slipway_touched": token_hex(8)}
