@@ -16,7 +16,7 @@ from slipway.model.target import Change, Renewal, VnfcMember
 from slipway.vim.openstack import heat
 from slipway.vim.openstack.cloud import Cloud, for_each
 from slipway.vim.openstack.heat import Stack
-from slipway.vim.openstack.hot_template import GROUP, PORT, STACK, VOLUME
+from slipway.vim.openstack.hot_template import GROUP, PORT, SERVER, STACK, VOLUME
 from slipway.vim.openstack.stack_change import ChangeStack, digest_of
 from slipway.vim.openstack.stack_spec import FileRef, StackSpec
 from slipway.vim.openstack.stack_steps import steps_of
@@ -261,6 +261,57 @@ async def test_the_way_back_is_something_new_to_a_group_whose_update_failed() ->
     cloud = OneGroup("UPDATE_COMPLETE")
     await run(cloud, change)
     assert cloud.told == [{"type": "next.yaml"}]
+
+
+class FailedMembers(OneStack):
+    """A group of `failed`, whose update failed, and `well`; and of `half`, which was never made and is no VNFC.
+
+    `marks`: what each member was told last.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("UPDATE_FAILED")
+        self.marks: dict[str, list[bool]] = {}
+
+    async def call(self, service: str, method: str, path: str, *, json: Any = None, secrets: Any = ()) -> None:
+        if "mark_unhealthy" in (json or {}):
+            self.marks.setdefault(path.rpartition("/")[2], []).append(json["mark_unhealthy"])
+        else:
+            await super().call(service, method, path, json=json, secrets=secrets)
+
+    def _said(self, path: str) -> dict[str, Any]:
+        if not path.endswith("/resources"):
+            return (
+                {"servers": [{"id": one, "status": "ACTIVE"} for one in ("s-failed", "s-well")]}
+                if (path == "/servers/detail")
+                else super()._said(path)
+            )
+        of = {"failed": "UPDATE_FAILED", "well": "CREATE_COMPLETE", "half": "CREATE_FAILED"}
+        listed = [("workers", GROUP, "g", "UPDATE_FAILED", "vnf-i/1")]
+        listed += [(one, "work.yaml", one, status, "group/g") for one, status in of.items()]
+        listed += [("work", SERVER, f"s-{one}", "CREATE_COMPLETE", f"x/{one}") for one in ("failed", "well")]
+        return {
+            "resources": [
+                {
+                    "resource_name": name, "resource_type": type_, "physical_resource_id": id_,
+                    "resource_status": status, "links": [{"rel": "stack", "href": f"http://heat/v1/p/stacks/{stack}"}],
+                }
+                for name, type_, id_, status, stack in listed
+            ]
+        }  # fmt: skip
+
+
+async def test_a_member_that_failed_before_does_not_go_in_the_place_of_the_one_that_was_chosen() -> None:
+    """Of members that failed Heat takes the oldest: `well`, which is marked to go, would stay."""
+    members = [
+        replace(member(0, f"s-{one}"), id=one, name=one, top="workers", group=True) for one in ("failed", "well")
+    ]
+    change = ChangeStack(
+        before=GROUPED, after=OTHER_IMAGE, members=(members[0],), former=tuple(members), leaving=("s-well",)
+    )
+    cloud = FailedMembers()
+    await run(cloud, change)
+    assert cloud.marks == {"failed": [True, False], "well": [True]}
 
 
 async def test_a_group_whose_members_have_empty_metadata_is_touched_as_well() -> None:

@@ -19,7 +19,15 @@ from slipway.vim.openstack import heat
 from slipway.vim.openstack.answers import ShownServer, ShownServerGroup
 from slipway.vim.openstack.cloud import NOVA, Cloud, for_each
 from slipway.vim.openstack.heat import Stack, StackResource
-from slipway.vim.openstack.hot_template import ATTACHMENT, PORT, SERVER, SERVER_GROUP, VOLUME, touch_groups
+from slipway.vim.openstack.hot_template import (
+    ATTACHMENT,
+    GROUP,
+    PORT,
+    SERVER,
+    SERVER_GROUP,
+    VOLUME,
+    touch_groups,
+)
 from slipway.vim.openstack.server_power import remove, shut_down, start
 from slipway.vim.openstack.stack_change import ChangeStack, digest_of
 from slipway.vim.openstack.stack_state import StackState, look_at, servers_of, surplus
@@ -66,6 +74,7 @@ async def begin_update(
         stopped |= await shut_down(cloud, args.stopped, args.grace_seconds)
         stopped |= await shut_down(cloud, _with_kept_volumes(state, args, renewed), SHUT_DOWN_SECONDS)
         await for_each(marks, lambda one: heat.mark_unhealthy(cloud, one, args.reason or REASON))
+        await for_each(_failed_beside(state, args, marks), lambda one: _set_healthy(cloud, one))
         for server in await _removed_first(cloud, state, renewed):
             removed.append(server)
             await remove(cloud, server)
@@ -110,6 +119,12 @@ async def refused_before(preview: Awaitable[None], unless: Collection[VimFault] 
             raise
 
 
+async def _set_healthy(cloud: Cloud, resource: StackResource) -> None:
+    """Of one that failed, too: Heat takes back marks only."""
+    await heat.mark_unhealthy(cloud, resource, "to stay, says Slipway")
+    await heat.mark_healthy(cloud, resource)
+
+
 async def _unmark(cloud: Cloud, resource: StackResource) -> None:
     """Unless it is a server that is gone: Heat has to make that one anew."""
     with suppress(VimError):  # what is said is why the update failed
@@ -133,6 +148,18 @@ def _marks(state: StackState, args: ChangeStack, renewed: Collection[str]) -> li
         elif server.id in renewed:
             marks.append(server)
     return marks + [one for one in (*state.of_type(PORT), *state.of_type(VOLUME)) if one.id in args.held]
+
+
+def _failed_beside(state: StackState, args: ChangeStack, marks: Collection[StackResource]) -> list[StackResource]:
+    """Members that stay in groups that others leave, and that an operation before has left failed.
+
+    Of members that failed or are marked Heat lets the oldest go.
+    """
+    by_path = {one.path: one for one in state.resources}
+    left = {one.path[0] for one in marks if len(one.path) == 2 and by_path[one.path[:1]].type == GROUP}
+    staying = {one.server for one in args.members}
+    places = {one.path[:2] for one in state.of_type(SERVER) if one.id in staying and one.path[0] in left}
+    return [by_path[place] for place in sorted(places) if by_path[place].failed and not by_path[place].marked]
 
 
 async def _removed_first(cloud: Cloud, state: StackState, renewed: Collection[str]) -> list[str]:
