@@ -132,6 +132,13 @@ class OpenStackLab:
         self.user.compute.delete_server(server)
         self.user.compute.wait_for_delete(server, wait=120)
 
+    def mark_unhealthy(self, stack: str, resource: str) -> None:
+        """As `openstack stack resource mark unhealthy` does."""
+        api = self.user.orchestration
+        found = api.find_stack(stack, ignore_missing=False)
+        path = f"/stacks/{found.name}/{found.id}/resources/{resource}"
+        api.patch(path, json={"mark_unhealthy": True}).raise_for_status()
+
     def status(self, stack: str) -> str:
         """ "" when there is none."""
         return next((one.status for one in self.user.orchestration.stacks(name=stack)), "")

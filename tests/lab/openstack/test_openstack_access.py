@@ -100,9 +100,8 @@ async def test_a_project_sees_and_touches_nothing_of_another(driver: OpenStackDr
     await ours.run(OperationType.INSTANTIATE, INSTANTIATE)
     try:
         assert await theirs.found() == Found()
-        theirs.instance = ours.instance
-        plan = await theirs.plan(OperationType.TERMINATE, TERMINATE)
-        await run_plan(driver, plan, theirs.context())
+        plan = await ours.plan(OperationType.TERMINATE, TERMINATE)
+        await run_plan(driver, plan, theirs.context())  # by the same name of a stack, and the ids of its servers
         await ours.agreed()
     finally:
         await ours.run(OperationType.TERMINATE, TERMINATE)

@@ -170,6 +170,16 @@ async def test_a_server_deleted_behind_our_back_is_shown_as_broken_and_healed_wi
     await life.agreed()
 
 
+async def test_what_somebody_marked_is_not_made_anew_by_a_scale(life: Life, cloud: OpenStackLab) -> None:
+    await life.instantiated()
+    before = {one.name: one.resource_id for one in (await life.found()).machines}
+    await asyncio.to_thread(cloud.mark_unhealthy, stack_name(life.instance_id), "work-0")
+    await life.run(OperationType.SCALE, out())
+    after = {one.name: one.resource_id for one in (await life.found()).machines}
+    assert before.items() <= after.items()
+    await life.agreed()
+
+
 async def test_a_termination_while_heat_works_leaves_nothing(life: Life, cloud: OpenStackLab) -> None:
     await life.instantiated()
     await half_done(life, OperationType.SCALE, out(), cloud)
