@@ -107,6 +107,10 @@ class TestUnusable:
             ("heat_template_version: rocky\nparameters: {nfv: json}", "Its parameters are not a mapping of mappings"),
             ("heat_template_version: rocky\nresources:\n  VDU1: {}", r"top.yaml:3: The resource 'VDU1' has no type"),
             ("heat_template_version: !!python/none x", "tag"),
+            (
+                "heat_template_version: rocky\nresources:\n  a: {type: OS::Nova::Server, external_id: b}",
+                "top.yaml:3: The server 'a' has an external_id",
+            ),
         ],
     )
     def test_a_broken_template_is_named_with_the_line(self, text: str, reason: str) -> None:

@@ -106,6 +106,10 @@ def _template(path: str, content: bytes, allowance: int) -> tuple[dict[str, Any]
     for name, resource in resources_of(root).items():
         if not isinstance(resource.get("type"), str):
             _refuse(f"The resource {name!r} has no type.", path, resource, "give it one.")
+        if resource["type"] == SERVER and "external_id" in resource:  # it would be stopped and removed as a VNFC's
+            _refuse(
+                f"The server {name!r} has an external_id.", path, resource, "let the stack make it, or leave it out."
+            )
         needed = resource.get("depends_on", [])
         if not all(isinstance(one, str) for one in (needed if isinstance(needed, list) else [needed])):
             _refuse(f"depends_on of the resource {name!r} is no name, nor a list of them.", path, resource, "write so.")
