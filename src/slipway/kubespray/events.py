@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from slipway.model.secrets import masked
 from slipway.remote.output import readable
 
 MOST_FAILURES = 5
@@ -72,7 +73,7 @@ class RunReport:
         """One line for whoever watches, without secrets. `slots`: names in the VNF by names in the inventory."""
         where = f" on {slots.get(self.host, self.host)}" if self.host else ""
         counts = f"ok={self.ok} changed={self.changed} failed={len(self.failed)}"
-        task = _line(hidden(self.task, secrets), LONGEST_NAME)
+        task = _line(masked(self.task, secrets), LONGEST_NAME)
         return f"task {self.tasks}: {task or 'begins'}{where} ({counts})"
 
     def final_failures(self) -> list[Failure]:
@@ -107,12 +108,6 @@ def read_events(lines: Iterable[str]) -> Iterable[dict[str, Any]]:
             yield event
 
 
-def hidden(text: str, secrets: Iterable[str]) -> str:
-    for secret in secrets:
-        text = text.replace(secret, "***")
-    return text
-
-
 def _host(event: Mapping[str, Any]) -> str:
     """A name as long as any, on one line."""
     return _line(str(event.get("host", ""))[:LONGEST_KEPT], LONGEST_NAME)
@@ -122,8 +117,8 @@ def _told(failure: Failure, slots: Mapping[str, str], secrets: Iterable[str]) ->
     slot = slots.get(failure.host)
     host = f"{slot} ({failure.host})" if slot else failure.host
     what = "could not be reached by Ansible" if failure.unreachable else "failed"
-    message = _line(hidden(failure.message, secrets), LONGEST_MESSAGE).rstrip(".")  # what is cut can't be found
-    return f"{host} {what} in task {_line(hidden(failure.task, secrets), LONGEST_NAME)!r}: {message}."
+    message = _line(masked(failure.message, secrets), LONGEST_MESSAGE).rstrip(".")  # what is cut can't be found
+    return f"{host} {what} in task {_line(masked(failure.task, secrets), LONGEST_NAME)!r}: {message}."
 
 
 def _line(text: str, most: int) -> str:

@@ -9,7 +9,7 @@ import msgspec
 
 from slipway.model.errors import BadRequest, StepError
 from slipway.model.journal import ERROR_DATA
-from slipway.model.secrets import refuse_references, secret_strings
+from slipway.model.secrets import masked, refuse_references, secret_strings
 
 INSTANCE = "vnfInstance"
 CHANGEABLE = ("metadata", "extensions", "vnfConfigurableProperties")
@@ -102,9 +102,7 @@ def said(stderr: bytes, secrets: Any) -> str:
 
 
 def mask(text: str, secrets: Any) -> str:
-    for secret in sorted(secret_strings(secrets), key=len, reverse=True):
-        text = text.replace(secret, "***")
-    return text
+    return masked(text, secret_strings(secrets))
 
 
 def printable(line: str) -> str:

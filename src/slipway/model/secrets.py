@@ -7,6 +7,7 @@ values.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -143,6 +144,25 @@ def secret_strings(value: Any) -> Iterator[str]:
         inside: Iterable[Any] = value.values() if isinstance(value, dict) else value
         for item in inside:
             yield from secret_strings(item)
+
+
+def masked(text: str, secrets: Iterable[str]) -> str:
+    """Without these secrets, whether as they are or as JSON or Python write them: one of several lines has no line's
+    end in a message."""
+    written = {
+        form
+        for secret in secrets
+        if secret
+        for form in (
+            secret,
+            json.dumps(secret)[1:-1],
+            json.dumps(secret, ensure_ascii=False)[1:-1],
+            repr(secret)[1:-1],
+        )
+    }
+    for form in sorted(written, key=len, reverse=True):
+        text = text.replace(form, "***")
+    return text
 
 
 class Names:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from slipway.model.errors import OutgoingRequestError
+from slipway.model.secrets import masked
 
 if TYPE_CHECKING:
     import httpx
@@ -30,9 +31,6 @@ async def read_limited(response: httpx.Response, limit: int) -> bytes:
 
 def server_message(text: object, secrets: Iterable[str] = (), *, most: int = 300) -> str:
     """A server's message on one line, of at most `most` characters, without a full stop and without the secrets."""
-    line = text if isinstance(text, str) else ""
-    for secret in sorted(secrets, key=len, reverse=True):
-        if secret:
-            line = line.replace(secret, "***")
+    line = masked(text, secrets) if isinstance(text, str) else ""
     line = _CONTROL.sub(" ", line[:LONGEST]).strip().rstrip(".")
     return line if len(line) <= most else line[: most - 1] + "…"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from slipway.model.secrets import (
     find_references,
     find_secrets,
     is_reference,
+    masked,
     redact,
     reference,
     refuse_references,
@@ -129,3 +132,10 @@ def test_only_a_mapping_of_exactly_one_reference_is_one() -> None:
     assert not is_reference({"$secret": "1", "other": 2})
     assert not is_reference({"$secret": 1})
     assert not is_reference("$secret")
+
+
+@pytest.mark.parametrize("write", [str, repr, json.dumps, lambda text: json.dumps(text, ensure_ascii=False)])
+def test_a_secret_is_masked_however_it_was_written(write: Callable[[str], str]) -> None:
+    key = '-----BEGIN KEY-----\nit\'s "hidden" \\ für alle\n-----END KEY-----\n'
+    said = masked(f"Not valid: {write(key)}", ["idd", key])
+    assert said.replace("'", "").replace('"', "") == "Not valid: ***"

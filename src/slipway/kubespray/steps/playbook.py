@@ -26,13 +26,14 @@ from slipway.cluster.steps.setup import registries_of
 from slipway.kube import paths
 from slipway.kube.drain import DrainPolicy, drain
 from slipway.kubespray.arguments import AnsibleServer, RemoveNodes, RunPlaybook
-from slipway.kubespray.events import RunReport, hidden, read_events
+from slipway.kubespray.events import RunReport, read_events
 from slipway.kubespray.group_vars import basic
 from slipway.kubespray.steps.inventory import CHANGED
 from slipway.kubespray.steps.server import SCRIPTS, ansible_host, log, run, runs_prefix
 from slipway.model.action import StepContext
 from slipway.model.errors import StepError
 from slipway.model.machine import Outcome
+from slipway.model.secrets import masked
 from slipway.remote.quoting import run_script, script
 
 FOLLOW_SECONDS = 3.0
@@ -89,7 +90,7 @@ async def run_to_end(
         following.cancel()
         expired = f"timed out after {seconds}" in error.detail
         if error.temporary and not expired:  # it may still run, and is found again
-            raise StepError(hidden(error.detail, secrets), temporary=True, data=error.data) from None
+            raise StepError(masked(error.detail, secrets), temporary=True, data=error.data) from None
         said = await _report(host, events, report) if not expired else report
         raise _failed(ansible, playbook, name, said, slots, error, secrets, expired=expired) from None
     except asyncio.CancelledError:
@@ -185,9 +186,9 @@ def _failed(
     *,
     expired: bool,
 ) -> StepError:
-    told = report.explanation(slots, secrets) or hidden(error.detail, secrets)
+    told = report.explanation(slots, secrets) or masked(error.detail, secrets)
     if expired:
-        told = f"{hidden(error.detail, secrets)} It was at {report.progress(slots, secrets)}."
+        told = f"{masked(error.detail, secrets)} It was at {report.progress(slots, secrets)}."
     return StepError(
         f"{playbook} failed. {told}",
         cure="mend what Ansible names and retry: kubespray does again only what is missing. All that it printed is in "
