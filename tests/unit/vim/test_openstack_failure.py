@@ -113,3 +113,10 @@ def test_a_member_of_a_project_is_told_what_only_administrators_may_make(reason:
     error = stack_failure(STACK, found, {})
     assert error.fault is VimFault.AUTH
     assert "have an administrator make it" in error.detail
+
+
+def test_a_secret_is_left_out_before_a_reason_is_cut() -> None:
+    """One that is longer than what is looked at would not be found any more."""
+    key = "k3y" * 1000
+    failed = resource("w-0", "server", reason=f"{key} is no user data")
+    assert "k3y" not in stack_failure(STACK, [failed], {}, [key]).detail

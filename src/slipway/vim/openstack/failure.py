@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from slipway.model.errors import VimError, VimFault
+from slipway.model.secrets import masked
 from slipway.outgoing.responses import server_message
 from slipway.vim.openstack.errors import NOT_ALLOWED, TYPE_FORBIDDEN
 from slipway.vim.openstack.heat import Stack, StackResource
@@ -55,8 +56,8 @@ def _weight(resource: StackResource) -> tuple[bool, int]:
 
 
 def _error(where: str, reason: str, secrets: Sequence[str]) -> VimError:
-    reason = reason[:_LONGEST]
-    said = server_message(_PREFIX.sub("", reason), secrets, most=600)
+    reason = masked(reason, secrets)[:_LONGEST]  # what is cut can't be found any more
+    said = server_message(_PREFIX.sub("", reason), most=600)
     for pattern, fault, cure in _CAUSES:
         if pattern.search(reason):
             return VimError(f"{where}: {said}.", fault, cure=cure)
