@@ -147,8 +147,7 @@ def secret_strings(value: Any) -> Iterator[str]:
 
 
 def masked(text: str, secrets: Iterable[str]) -> str:
-    """Without these secrets, whether as they are or as JSON or Python write them: one of several lines has no line's
-    end in a message."""
+    """Without these secrets, as they are and as others repeat them: in JSON, as Python shows them, on one line."""
     written = {
         form
         for secret in secrets
@@ -158,6 +157,7 @@ def masked(text: str, secrets: Iterable[str]) -> str:
             json.dumps(secret)[1:-1],
             json.dumps(secret, ensure_ascii=False)[1:-1],
             repr(secret)[1:-1],
+            " ".join(secret.split()) if "\n" in secret.strip() else secret,
         )
     }
     for form in sorted(written, key=len, reverse=True):

@@ -134,7 +134,13 @@ def test_only_a_mapping_of_exactly_one_reference_is_one() -> None:
     assert not is_reference("$secret")
 
 
-@pytest.mark.parametrize("write", [str, repr, json.dumps, lambda text: json.dumps(text, ensure_ascii=False)])
+def on_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    "write", [str, repr, json.dumps, lambda text: json.dumps(text, ensure_ascii=False), on_one_line]
+)
 def test_a_secret_is_masked_however_it_was_written(write: Callable[[str], str]) -> None:
     key = '-----BEGIN KEY-----\nit\'s "hidden" \\ für alle\n-----END KEY-----\n'
     said = masked(f"Not valid: {write(key)}", ["idd", key])
