@@ -177,7 +177,7 @@ class Scripts:
             )
         if encode is pickled and not ended.stdout.strip():
             return Outcome()  # such scripts answer only where they have something to say
-        return _outcome(read_result(ended.stdout, script.path, script.hook))
+        return _outcome(read_result(ended.stdout, script.path, script.hook, hidden["vnfInstance"]))
 
 
 def script_step(
