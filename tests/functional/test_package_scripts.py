@@ -278,7 +278,8 @@ async def test_an_answer_that_cannot_be_used_is_refused_with_its_place(tmp_path:
 GROWING = """
 import json, sys
 given = json.load(sys.stdin)
-print(json.dumps({"vnfInstance": {"metadata": {given["operation"]: "x" * given["request"]["additionalParams"]["size"]}}}))
+size = given["request"]["additionalParams"]["size"]
+print(json.dumps({"vnfInstance": {"metadata": {given["operation"]: "x" * size}}}))
 """
 
 
