@@ -274,6 +274,29 @@ async def test_an_answer_that_cannot_be_used_is_refused_with_its_place(tmp_path:
         assert await rig.inventory() == {}
 
 
+# Each answer is as large as one may be, and each goes under a name of its own.
+GROWING = """
+import json, sys
+given = json.load(sys.stdin)
+size = given["request"]["additionalParams"]["size"]
+print(json.dumps({"vnfInstance": {"metadata": {given["operation"]: "x" * size}}}))
+"""
+
+
+async def test_answers_together_are_no_more_than_is_kept(tmp_path: Path) -> None:
+    tree = scripted_tree(tmp_path, ["instantiate_start", "instantiate_end"], GROWING)
+    async with rig_in(settings_in(tmp_path), hooks=None, sample=tree) as rig:
+        instance_id = await rig.create()
+        request = InstantiateRequest(flavour_id="simple", additional_params={"size": 600_000})
+        failed = await rig.run(OperationType.INSTANTIATE, instance_id, request)
+        assert failed.operation_state is State.FAILED_TEMP
+        assert failed.error is not None
+        assert f"{SCRIPT}, the script for instantiate_end, ended with 0" in failed.error.detail
+        assert "metadata: it would have 1200" in failed.error.detail
+        await rig.slipway.lcm.fail(failed.id)
+        assert list((await rig.instance(instance_id)).vnf.metadata) == ["instantiate_start"]
+
+
 async def test_a_script_can_be_a_shell_script(tmp_path: Path) -> None:
     tree = scripted_tree(
         tmp_path,

@@ -8,6 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
+from sqlalchemy import Connection
 from sqlalchemy.engine import URL
 
 from slipway.model.errors import BadRequest
@@ -20,6 +22,7 @@ from slipway.vim_registry.choice import merged_connections, resolve_connection
 from tests.unit.api.world import LCM, World, a_world
 from tests.unit.vim.cluster_standin import Cluster, a_cluster, a_token_endpoint
 
+V1 = "/vnflcm/v1"
 VIMS = "/slipway/v1/vims"
 SIM = "SLIPWAY.SIMULATED.V_1"
 PASSWORD = "quite-a-secret"
@@ -188,6 +191,46 @@ async def test_an_instance_stays_on_the_type_of_its_vim(world: World, said: dict
     assert "and the VNF is on a SLIPWAY.SIMULATED.V_1" in refused.json()["detail"]
     older = {"vimConnectionInfo": [{"id": "vim1", "vimId": other["id"]}]}
     await world.call("PATCH", f"/vnflcm/v1/vnf_instances/{instance_id}", 400, json=older)
+
+
+async def test_the_connection_to_the_vim_that_an_instance_is_on_stays(world: World) -> None:
+    """Without it nothing could be done to the VNF any more, not even ended, and its VIM could be removed under it."""
+    sim = await world.add_vim(name="other")
+    instance_id = await world.create((await world.onboard())["vnfdId"])
+    named = {"vimConnectionInfo": {"vim1": {"vimId": sim["id"]}}}
+    await world.run(instance_id, "instantiate", {"flavourId": "simple", **named})
+    path = f"vnf_instances/{instance_id}"
+    for version, body in (
+        (LCM, {"vimConnectionInfo": {"vim1": None}}),
+        (V1, {"vimConnectionInfoDeleteIds": ["vim1"]}),
+    ):
+        refused = await world.call("PATCH", f"{version}/{path}", 400, json=body)
+        assert refused.json()["detail"].startswith("vimConnectionInfo.vim1: the VNF is on this VIM")
+    await world.call("DELETE", f"{VIMS}/other", 409)
+    await world.run(instance_id, "terminate", {"terminationType": "FORCEFUL"})
+
+
+async def test_a_connection_that_a_former_version_let_go_is_added_again(world: World) -> None:
+    sim = await world.add_vim(name="other")
+    instance_id = await world.create((await world.onboard())["vnfdId"])
+    named = {"vimConnectionInfo": {"vim1": {"vimId": sim["id"]}}}
+    await world.run(instance_id, "instantiate", {"flavourId": "simple", **named})
+    await world.services.database.write(without_connections, instance_id)
+    gone = await world.call(
+        "POST", f"{LCM}/vnf_instances/{instance_id}/terminate", 409, json={"terminationType": "FORCEFUL"}
+    )
+    assert "add it with a PATCH" in gone.json()["detail"]
+    typeless = await world.call("PATCH", f"{LCM}/vnf_instances/{instance_id}", 400, json=named)
+    assert typeless.json()["detail"].startswith("vimConnectionInfo.vim1.vimType")
+    named["vimConnectionInfo"]["vim1"]["vimType"] = SIM
+    again = await world.call("PATCH", f"{LCM}/vnf_instances/{instance_id}", 202, json=named)
+    await world.ended(again.headers["location"].rpartition("/")[2])
+    await world.run(instance_id, "terminate", {"terminationType": "FORCEFUL"})
+
+
+def without_connections(connection: Connection, instance_id: str) -> None:
+    instance = instances.get(connection, instance_id)
+    instances.update(connection, replace(instance, vnf=replace(instance.vnf, vim_connection_info={})))
 
 
 async def test_a_connection_named_like_a_secret_is_refused(world: World) -> None:

@@ -32,13 +32,14 @@ _encode = msgspec.json.Encoder().encode
 
 @dataclass(frozen=True)
 class ListQuery:
-    """What a caller wants of a list. `project` None: of all projects."""
+    """What a caller wants of a list. `project` None: of all projects. `searched`: it has filters of the caller's."""
 
     filters: tuple[Filter, ...]
     marker: str | None
-    limit: int | None
+    limit: int
     selection: Selection
     project: str | None
+    searched: bool
 
 
 class Listing:
@@ -71,19 +72,25 @@ class Listing:
 
     async def __call__(self, request: AnyRequest) -> ASGIResponse:
         parameters = self._parameters(request)
-        selection = select(parameters, self._attributes, self._left_out)
-        filters = parse(parameters["filter"]) if "filter" in parameters else ()
-        # A filter looks at much and finds little: other requests must not wait behind it.
-        async with nullcontext() if filters else self._turns:
-            query = ListQuery(
-                (*self._always, *filters),
-                parameters.get(MARKER),
-                self._limit(parameters),
-                selection,
-                caller_of(request).project,
-            )
-            body, marker = await self._database.read(self._read, query)
+        body, marker = await self._page(self._query(request, parameters))
         return json_response(body, headers={"Link": self._next(parameters, marker)} if marker else None)
+
+    def _query(self, request: AnyRequest, parameters: dict[str, str]) -> ListQuery:
+        filters = parse(parameters["filter"]) if "filter" in parameters else ()
+        return ListQuery(
+            filters=(*self._always, *filters),
+            marker=parameters.get(MARKER),
+            limit=self._page_size,
+            selection=select(parameters, self._attributes, self._left_out),
+            project=caller_of(request).project,
+            searched=bool(filters),
+        )
+
+    async def _page(self, query: ListQuery) -> tuple[bytes, str | None]:
+        """A page, and the marker of the next one."""
+        # A filter looks at much and finds little: other requests must not wait behind it.
+        async with nullcontext() if query.searched else self._turns:
+            return await self._database.read(self._read, query)
 
     def _parameters(self, request: AnyRequest) -> dict[str, str]:
         return read_query(request, self.parameters)
@@ -92,9 +99,6 @@ class Listing:
         without = query.selection.without
         page = list_documents(connection, self._table, query.filters, query.marker, query.limit, without, query.project)
         return self._joined(connection, page, query.selection), page.next_marker
-
-    def _limit(self, query: dict[str, str]) -> int | None:
-        return self._page_size
 
     def _joined(self, connection: Connection, page: Page, selection: Selection) -> bytes:
         text = "\n".join(page.items)

@@ -25,7 +25,7 @@ from slipway.model.requests import ModifyRequest
 from slipway.model.situation import Situation
 from slipway.model.target import CONFIGURATION_PATHS, Change
 from slipway.model.vim import KUBERNETES
-from slipway.vim_registry.choice import check_connection_change, check_named
+from slipway.vim_registry.choice import check_connection_change, check_named, vim_key_of
 
 MERGED = {
     "vnf_configurable_properties": "vnfConfigurableProperties",
@@ -123,6 +123,14 @@ def _connections(vnf: VnfInstance, request: ModifyRequest) -> dict[str, VimConne
         raise BadRequest(f"vimConnectionInfo: {error}") from None
     for key, changed in connections.items():
         check_connection_change(key, vnf.vim_connection_info.get(key), changed)
+    own = vim_key_of(vnf)
+    if own in vnf.vim_connection_info and own not in connections:
+        raise BadRequest(
+            f"vimConnectionInfo.{own}: the VNF is on this VIM, and nothing could be done to it without; change the "
+            "entry, or terminate the VNF."
+        )
+    if own in connections and connections[own].vim_type is None:
+        raise BadRequest(f"vimConnectionInfo.{own}.vimType: it is missing; say of which type the VIM is.")
     return connections
 
 

@@ -32,7 +32,7 @@ from slipway.store import instances, operations, packages
 from slipway.store.database import Database, hold_project
 from slipway.store.secrets import Vault
 from slipway.vim.drivers import Drivers
-from slipway.vim_registry.choice import check_inline_sizes, validated_vim, vim_of_instance
+from slipway.vim_registry.choice import check_inline_sizes, validated_vim, vim_key_of, vim_of_instance
 from slipway.vim_registry.cluster_users import refuse_cluster_in_work
 from slipway.vim_registry.names import refuse_taken_names
 
@@ -241,9 +241,10 @@ class Lcm:
     ) -> VimConnectionInfo | None:
         rules = OPERATIONS[kind]
         if not rules.works_on_vim(request):
-            # No VIM is asked; but what the VNF's machines are told goes to machines of that VIM.
+            # No VIM is asked; but what the VNF's machines are told goes to machines of that VIM. A former version let
+            # its connection be removed, which such an operation adds again.
             instantiated = instance.vnf.instantiation_state is InstantiationState.INSTANTIATED
-            return vim_of_instance(instance) if instantiated else None
+            return instance.vnf.vim_connection_info.get(vim_key_of(instance.vnf)) if instantiated else None
         if rules.choose_vim:
             vim = rules.choose_vim(connection, instance, request)
             refuse_cluster_in_work(connection, vim, instance.project)

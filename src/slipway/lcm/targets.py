@@ -8,7 +8,7 @@ from slipway.lcm.operation_rules import must_be_instantiated
 from slipway.lcm.record import MADE_AT, inventory, member_of
 from slipway.model.connectivity import links_of, managed_networks
 from slipway.model.descriptor import Level
-from slipway.model.errors import Conflict
+from slipway.model.errors import Conflict, Unprocessable
 from slipway.model.instance import (
     ExtManagedVirtualLinkInfo,
     ExtVirtualLink,
@@ -18,6 +18,8 @@ from slipway.model.instance import (
 )
 from slipway.model.situation import Situation
 from slipway.model.target import Change, Renewal, VnfcMember, VnfTarget, new_id
+
+MOST_MACHINES = 10_000  # of one VNF: each is a step at least, planned while others wait
 
 
 def info_of(vnf: VnfInstance) -> InstantiatedVnfInfo:
@@ -76,6 +78,12 @@ def target_at(
         managed = info.ext_managed_virtual_link_info if info else ()
     flavour, renewed = situation.flavour, renewal.members if renewal else frozenset[str]()
     counts = flavour.counts(scale, level)
+    machines = sum(count for name, count in counts.items() if not flavour.vdus[name].container)
+    if machines > MOST_MACHINES:
+        raise Unprocessable(
+            f"The VNF would have {machines} machines; at most {MOST_MACHINES} are made for one. Choose a lower level, "
+            "or a package with fewer."
+        )
     return VnfTarget(
         vnfd_id=situation.descriptor.vnfd_id,
         flavour=flavour,

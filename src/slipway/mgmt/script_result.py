@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ import msgspec
 
 from slipway.model.errors import BadRequest, StepError
 from slipway.model.journal import ERROR_DATA
+from slipway.model.json_documents import bounded, merge_patch
 from slipway.model.secrets import masked, refuse_references, secret_strings
 
 INSTANCE = "vnfInstance"
@@ -26,10 +28,16 @@ class ScriptResult:
     error_data: dict[str, Any] | None = None
 
 
-def read_result(printed: bytes, script: str, hook: str) -> ScriptResult:
-    """StepError that names the place when it is anything but one JSON object with what may be in it."""
+def read_result(printed: bytes, script: str, hook: str, before: Mapping[str, Any]) -> ScriptResult:
+    """StepError that names the place when it is anything but one JSON object with what may be in it.
+
+    `before`: the instance that it changes, which must not grow without end by answers that are small enough each.
+    """
     try:
-        return _checked(_document(printed))
+        result = _checked(_document(printed))
+        for name, patch in result.instance.items():
+            bounded(merge_patch(before.get(name), patch), name)
+        return result
     except BadRequest as error:
         raise StepError(
             f"{script}, the script for {hook}, ended with 0, but its answer on stdout can't be used: {error.detail}",

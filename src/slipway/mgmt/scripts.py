@@ -137,11 +137,12 @@ class Scripts:
             return Outcome()
         granting = await self._data.granting(context.operation_id)
         vnf = await self._data.instance(context.operation_id, ahead=args.ahead)
+        before = without_vims(msgspec.to_builtins(vnf))
         hidden = {
             "operation": script.hook,
             "request": args.request,
             "additionalParams": args.parameters,
-            "vnfInstance": without_vims(msgspec.to_builtins(vnf)),
+            "vnfInstance": before,
             "grantRequest": msgspec.to_builtins(granting.request) if granting else None,
             "grant": without_vims(msgspec.to_builtins(granting.grant)) if granting else None,
             "inputs": script.inputs,
@@ -177,7 +178,7 @@ class Scripts:
             )
         if encode is pickled and not ended.stdout.strip():
             return Outcome()  # such scripts answer only where they have something to say
-        return _outcome(read_result(ended.stdout, script.path, script.hook))
+        return _outcome(read_result(ended.stdout, script.path, script.hook, before))
 
 
 def script_step(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from typing import Any
+
 import pytest
 
+from slipway.api.application import make_app
 from tests.functional.v1.v1_caller import INSTANCES, OP_OCCS, UNKNOWN, V1, Caller
-from tests.unit.api.world import BASE_URL
+from tests.unit.api.world import BASE_URL, TOKEN
 
 pytestmark = pytest.mark.sqlite_suffices
 
@@ -29,6 +34,41 @@ async def test_lists_have_whole_instances_page_by_page_or_all_at_once(v1: Caller
     assert "link" not in everything.headers
     for wrong in ("all_records=no", "page=2", "nextpage_opaque_marker=nonsense", "exclude-fields=nonsense"):
         await v1.call("GET", f"{INSTANCES}?{wrong}", 400)
+
+
+async def test_all_records_are_sent_a_page_at_a_time(v1: Caller) -> None:
+    """However many there are, memory holds a page of them."""
+    for number in range(7):
+        await v1.create(vnfInstanceName=f"n{number}")
+    sent = await pieces(v1, "all_records=yes")
+    assert [piece.count(b'"vnfInstanceName"') for piece in sent] == [3, 3, 1, 0]
+    assert [one["vnfInstanceName"] for one in json.loads(b"".join(sent))] == [f"n{number}" for number in range(7)]
+    filtered = await pieces(v1, "all_records=yes&filter=(nin,vnfInstanceName,n0,n1)")
+    assert [piece.count(b'"vnfInstanceName"') for piece in filtered] == [3, 2, 0]
+    assert json.loads(b"".join(await pieces(v1, "all_records=yes&filter=(eq,vnfInstanceName,x)"))) == []
+    for wrong in ("filter=nonsense", "nextpage_opaque_marker=nonsense", "fields=nonsense"):
+        await v1.call("GET", f"{INSTANCES}?all_records=yes&{wrong}", 400)
+
+
+async def pieces(v1: Caller, query: str) -> list[bytes]:
+    """The answer to a list, as it is given to the server piece by piece."""
+    sent: list[bytes] = []
+    answered = asyncio.Event()
+
+    async def receive() -> Any:
+        await answered.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message.get("body", b""))
+        if message["type"] == "http.response.body" and not message.get("more_body"):
+            answered.set()
+
+    headers = [(b"host", b"slipway"), (b"x-auth-token", TOKEN.encode())]
+    where = {"path": INSTANCES, "raw_path": INSTANCES.encode(), "query_string": query.encode(), "root_path": ""}
+    scope: Any = {"type": "http", "http_version": "1.1", "method": "GET", "scheme": "http", "headers": headers, **where}
+    await make_app(v1.world.services)(scope | {"client": ("127.0.0.1", 1)}, receive, send)
+    return [piece for piece in sent if piece]
 
 
 async def test_lists_are_filtered_by_the_names_of_v1(v1: Caller) -> None:

@@ -7,9 +7,10 @@ import dataclasses
 import pytest
 from msgspec.structs import replace
 
-from slipway.lcm import scale
+from slipway.lcm import instantiate, scale
 from slipway.lcm.record import reconciled
-from slipway.model.errors import BadRequest, Conflict
+from slipway.model.descriptor import Vdu
+from slipway.model.errors import BadRequest, Conflict, Unprocessable
 from slipway.model.instance import (
     CpConfig,
     CpProtocolData,
@@ -59,6 +60,21 @@ def test_an_instantiation_level_asked_for_gives_its_own_counts() -> None:
     request = InstantiateRequest(flavour_id="simple", instantiation_level_id="big")
     made = plan(OperationType.INSTANTIATE, request, empty_instance())
     assert {f"make machine worker-{slot}" for slot in range(4)} <= ids(made)
+
+
+def test_a_vnf_of_more_machines_than_can_be_planned_is_refused() -> None:
+    """Each VDU is within the bounds of its own; a package may have thousands of them."""
+    many = {f"vdu{number}": Vdu(name=f"vdu{number}", initial=10_000, maximum=10_000) for number in range(5000)}
+    request = InstantiateRequest(flavour_id="simple")
+    asked = dataclasses.replace(
+        situation(OperationType.INSTANTIATE, request, empty_instance()), flavour=replace(FLAVOUR, vdus=many)
+    )
+    with pytest.raises(Unprocessable, match=r"50000000 machines; at most 10000"):
+        instantiate.change(asked, request)
+    pods = {name: replace(vdu, container=True) for name, vdu in many.items()}  # of which the VIM is told the number
+    target = instantiate.change(dataclasses.replace(asked, flavour=replace(FLAVOUR, vdus=pods)), request).after
+    assert target is not None
+    assert target.members == ()
 
 
 def test_the_same_situation_gives_the_same_plan_and_another_version_other_ids() -> None:
