@@ -31,12 +31,16 @@ RULES = ("slipway.io/v1", "ReadinessRules")
 
 @dataclass(frozen=True)
 class Manifest:
-    """`at`: its number in the file. `content` is shared: to be changed only in copies."""
+    """`at`: its number in the file. `content` is shared: to be changed only in copies.
+
+    `placed`: a parameter says where all objects are, whatever namespaces they have in their manifests.
+    """
 
     file: str
     at: int
     line: int
     content: Object
+    placed: bool = False
 
     @property
     def api_version(self) -> str:
@@ -53,7 +57,7 @@ class Manifest:
     @property
     def namespace(self) -> str | None:
         namespace = self.content["metadata"].get("namespace")
-        return str(namespace) if namespace else None
+        return str(namespace) if namespace and not self.placed else None
 
     @property
     def group(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -64,7 +65,9 @@ def wanted_objects(target: VnfTarget | None, there: Mapping[str, str | None] = N
     parameters = cnf_parameters(target)
     manifests = manifests_of(target.files, parameters.files)
     _check_namespaces(manifests)
-    ids = _ids(manifests, parameters)
+    if parameters.namespace:
+        manifests = [dataclasses.replace(one, placed=True) for one in manifests]
+    ids = _ids(manifests)
     vdus = vdu_objects(target, parameters, manifests)
     custom = {_defined(one) for one in manifests if _is_definition(one)}
     configs = {one.key: sha256(_encoded(one.content)).hexdigest() for one in manifests if is_configuration(one)}
@@ -79,7 +82,7 @@ def wanted_objects(target: VnfTarget | None, there: Mapping[str, str | None] = N
             api_version=manifest.api_version,
             kind=manifest.kind,
             name=name,
-            namespace=None if parameters.namespace else manifest.namespace,
+            namespace=manifest.namespace,
             expires=manifest.expires,
             configuration=_configuration(manifest, used, configs),
             renamed={
@@ -179,16 +182,14 @@ def _numbers(
                 f"(additionalParams.{MAPPING}.{vdu}.replicas_path)."
             )
         return {"vdu": vdu}
-    if not scales and any(_autoscales(one, manifest, parameters) for one in manifests):
+    if not scales and any(_autoscales(one, manifest) for one in manifests):
         return {"vdu": vdu}
     return {"vdu": vdu, "replicas": target.counts[vdu], "replicas_path": path, "scales": scales}
 
 
-def _autoscales(autoscaler: Manifest, manifest: Manifest, parameters: CnfParameters) -> bool:
+def _autoscales(autoscaler: Manifest, manifest: Manifest) -> bool:
     """Whether that one sets the number of this one."""
-    if _group_kind(autoscaler) != AUTOSCALER or not (
-        parameters.namespace or autoscaler.namespace == manifest.namespace
-    ):
+    if _group_kind(autoscaler) != AUTOSCALER or autoscaler.namespace != manifest.namespace:
         return False
     scaled = at(autoscaler.content, "spec", "scaleTargetRef")
     return (scaled.get("kind"), scaled.get("name")) == (manifest.kind, manifest.name)
@@ -203,11 +204,8 @@ def _scale_path(definition: Manifest, manifest: Manifest) -> str | None:
     return None
 
 
-def _ids(manifests: Sequence[Manifest], parameters: CnfParameters) -> list[str]:
-    ids = [
-        object_id(one.api_version, one.kind, one.name, None if parameters.namespace else one.namespace)
-        for one in manifests
-    ]
+def _ids(manifests: Sequence[Manifest]) -> list[str]:
+    ids = [object_id(one.api_version, one.kind, one.name, one.namespace) for one in manifests]
     if twice := next((id_ for id_, number in Counter(ids).items() if number > 1), None):
         first, second = [one for one, id_ in zip(manifests, ids, strict=True) if id_ == twice][:2]
         raise PackageError(
