@@ -34,7 +34,7 @@ from slipway.vim.kubernetes.configuration import configuration_and_users, has_sa
 from slipway.vim.kubernetes.manifests import rules_of
 from slipway.vim.kubernetes.object_plan import PREREQUISITE, FileObjects, PlanStruct
 from slipway.vim.kubernetes.used_by_others import SHARED
-from slipway.vim.kubernetes.wanted import WantedObject, in_files, wanted_objects
+from slipway.vim.kubernetes.wanted import WantedObject, home_of, in_files, wanted_objects
 from slipway.vim.kubernetes.waves import FOR_GOOD, Wave, wave_of
 
 READY_TIMEOUT = 900.0  # seconds until all is ready
@@ -62,7 +62,9 @@ def _towards(
     expired = [one for one in gone if one.expires]
     there = {one.id.removeprefix(PREREQUISITE): one for one in (*found.objects, *expired)}
     digests = {id_: one.digest for id_, one in there.items()}
-    wanted, was = wanted_objects(after, digests), {one.id: one for one in wanted_objects(change.before, digests)}
+    home = home_of(change.inventory.objects)
+    wanted = wanted_objects(after, digests, home)
+    was = {one.id: one for one in wanted_objects(change.before, digests, home)}
     stale = [one for one in wanted if one.id not in there or there[one.id].digest != one.plan.digest]
     here = {one.id: one for one in (*there.values(), *gone)}  # what is gone has to leave the record, too
     surplus = [one for id_, one in here.items() if id_ not in {one.id for one in wanted} and _is_ours(one)]

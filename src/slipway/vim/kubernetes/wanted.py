@@ -17,6 +17,7 @@ from slipway.kube.interface import Object
 from slipway.kube.ownership import manifest_digest
 from slipway.model.descriptor import Vdu
 from slipway.model.errors import PackageError, Unprocessable
+from slipway.model.machine import FoundObject
 from slipway.model.target import VnfTarget
 from slipway.vim.kubernetes.cnf_parameters import MAPPING, REPLICAS_PATH, CnfParameters, cnf_parameters
 from slipway.vim.kubernetes.immutable_names import is_configuration, may_be_renamed, name_for
@@ -58,8 +59,10 @@ class WantedObject:
         return self.plan.id
 
 
-def wanted_objects(target: VnfTarget | None, there: Mapping[str, str | None] = NOTHING) -> list[WantedObject]:
-    """In the order in which they are written. `there`: digests of what stands, by id. Pure."""
+def wanted_objects(
+    target: VnfTarget | None, there: Mapping[str, str | None] = NOTHING, home: str | None = None
+) -> list[WantedObject]:
+    """In the order in which they are written. `there`: digests of what stands, by id. `home`: see `home_of`. Pure."""
     if target is None:
         return []
     parameters = cnf_parameters(target)
@@ -83,6 +86,7 @@ def wanted_objects(target: VnfTarget | None, there: Mapping[str, str | None] = N
             kind=manifest.kind,
             name=name,
             namespace=manifest.namespace,
+            home=home,
             expires=manifest.expires,
             configuration=_configuration(manifest, used, configs),
             renamed={
@@ -98,6 +102,12 @@ def wanted_objects(target: VnfTarget | None, there: Mapping[str, str | None] = N
             WantedObject(plan, wave, target.vnfd_id, manifest.file, target.files[manifest.file].digest, manifest)
         )
     return wanted
+
+
+def home_of(recorded: Sequence[FoundObject]) -> str | None:
+    """Where the objects are that no manifest places: there they stay, whatever the VIM says of later ones."""
+    unplaced = (one for one in recorded if one.id == object_id(one.api_version or "v1", one.kind, one.name, None))
+    return next((one.namespace for one in unplaced if one.namespace), None)
 
 
 def in_files(objects: Sequence[WantedObject]) -> tuple[FileObjects, ...]:

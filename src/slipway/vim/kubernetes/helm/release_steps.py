@@ -181,7 +181,7 @@ def _upgrade(change: Change, after: VnfTarget, one: WantedRelease, there: FoundO
         values=one.values,
         digest=one.digest,
         vdus=one.vdus,
-        namespace=helm_parameters(after).namespace,
+        namespace=_namespace(change, after),
         revision=int(stood.fields) if there and stood and stood.fields else None,
         former=former if there else {},
         force=change.additional_params.get(FORCE) is True,
@@ -197,6 +197,12 @@ def _upgrade(change: Change, after: VnfTarget, one: WantedRelease, there: FoundO
     )
     effect = Effect(Verb.CHANGE if there else Verb.MAKE, KIND, one.name)
     return _step(f"{'upgrade' if there else 'install'} release {one.key}", UPGRADE, args, [effect], UPGRADE_TIMEOUT)
+
+
+def _namespace(change: Change, after: VnfTarget) -> str | None:
+    """That of the releases there are, whatever the VIM says of later ones. None: the VIM says it."""
+    recorded = (one.namespace for one in of_releases(change.inventory.objects) if one.namespace)
+    return helm_parameters(after).namespace or next(recorded, None)
 
 
 def _delete_pods(change: Change, found: Found) -> Iterable[Step]:
