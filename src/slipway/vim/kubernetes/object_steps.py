@@ -7,7 +7,7 @@ Removing everything goes the other way, wave after wave, so that custom resource
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from slipway.model.machine import Found, FoundObject
 from slipway.model.plan import Effect, Plan, Step, Verb
@@ -71,6 +71,9 @@ def _towards(
     if change.configuration_files:
         stale = configuration_and_users(wanted, stale, configuration_paths(change))
         surplus = [one for one in surplus if one.id in was and has_same_key(was[one.id], stale)]
+    if held := _held_back(change, stale, there):
+        stale = [one for one in stale if one not in held]
+        surplus = [one for one in surplus if one.vdu]  # the rest may be what those still use
     applied = Plan.chain(*(Plan.of(step) for step in _applies(change, after, stale, was, there, known)))
     healed = _delete_pods(change, after, found, wanted)
     waited = Plan()
@@ -79,6 +82,13 @@ def _towards(
     checked = Plan.chain(*(Plan.of(step) for step in unused_checks(surplus)))
     removed = Plan.chain(*(Plan.of(step) for step in _removes(change, surplus, was)))
     return Plan.chain(checked, applied, healed, waited, removed)
+
+
+def _held_back(change: Change, stale: Sequence[WantedObject], there: Collection[str]) -> list[WantedObject]:
+    """Objects of VDUs that the request does not name: they follow with the next operation."""
+    if change.chosen_vdus is None:
+        return []
+    return [one for one in stale if one.plan.vdu and one.plan.vdu not in change.chosen_vdus and one.id in there]
 
 
 def _is_ours(one: FoundObject) -> bool:

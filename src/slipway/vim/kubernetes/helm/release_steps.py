@@ -156,7 +156,9 @@ def _source(target: VnfTarget, chart: WantedChart) -> tuple[ChartSource, Mapping
 def _towards(change: Change, after: VnfTarget, found: Found) -> Plan:
     wanted = wanted_releases(after, change.instance_id)
     there = {one.id: one for one in of_releases(found.objects)}
-    stale = [one for one in wanted if one.id not in there or there[one.id].digest != one.digest]
+    stale = [
+        one for one in wanted if one.id not in there or (there[one.id].digest != one.digest and _is_chosen(change, one))
+    ]
     surplus = [one for id_, one in there.items() if id_ not in {one.id for one in wanted}]
     upgrades = [_upgrade(change, after, one, there.get(one.id), found) for one in stale]
     steps = [*upgrades, *_delete_pods(change, found)]
@@ -166,6 +168,11 @@ def _towards(change: Change, after: VnfTarget, found: Found) -> Plan:
     steps += _uninstalls(change, surplus, found)
     steps = [*unused_checks(_objects_of(surplus, found)), *steps]
     return Plan.chain(*(Plan.of(step) for step in steps))
+
+
+def _is_chosen(change: Change, one: WantedRelease) -> bool:
+    """A release is upgraded as a whole, for any of its VDUs; one of others follows with the next operation."""
+    return change.chosen_vdus is None or not one.vdus or not change.chosen_vdus.isdisjoint(one.vdus)
 
 
 def _upgrade(change: Change, after: VnfTarget, one: WantedRelease, there: FoundObject | None, found: Found) -> Step:
