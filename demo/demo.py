@@ -84,8 +84,8 @@ def until_a_step_runs(operation_id: str, name: str) -> None:
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         steps = json.loads(run(f"slipway op steps {operation_id} -o json", show=False))["steps"]
-        if any(step["id"].startswith(name) and step["state"] == "RUNNING" for step in steps):
-            return
+        if any(step["id"].startswith(name) and step["state"] in ("RUNNING", "DONE") for step in steps):
+            return  # it may have ended between two looks
         if any(step["state"] == "FAILED" for step in steps):
             raise SystemExit(run(f"slipway op show {operation_id}"))
     raise SystemExit("No step began in time.")

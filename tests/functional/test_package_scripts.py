@@ -382,8 +382,9 @@ async def test_a_hook_that_nobody_can_do_is_refused_at_onboarding(
         assert "a .py or .sh file" in failure.detail
 
 
-async def test_what_is_built_in_goes_before_the_packages_copy(tmp_path: Path) -> None:
-    tree = scripted_tree(tmp_path, ["instantiate_end"], "raise SystemExit('never run')", name="vnflcm_noop")
+@pytest.mark.parametrize("name", ["vnflcm_noop", "mgmt-container-update"])
+async def test_what_is_built_in_goes_before_the_packages_copy(tmp_path: Path, name: str) -> None:
+    tree = scripted_tree(tmp_path, ["instantiate_end"], "raise SystemExit('never run')", name=name)
     async with rig_in(settings_in(tmp_path), hooks=None, sample=tree) as rig:
         done = await instantiated(rig, await rig.create())
         assert done.operation_state is State.COMPLETED, done.error

@@ -17,7 +17,7 @@ from slipway.lcm.affected_resources import modifications
 from slipway.lcm.coordination import with_coordination
 from slipway.lcm.link_checks import check_links, check_managed_links, check_managed_stay, check_named_ports
 from slipway.lcm.operation_rules import OperationRules, made_from
-from slipway.lcm.package_renewal import check_parameters, renewal_of, turns_of
+from slipway.lcm.package_renewal import check_parameters, chosen_vdus, renewal_of, turns_of
 from slipway.lcm.targets import change_to, info_of, target_at
 from slipway.lcm.unsupported import refuse_links_elsewhere, refuse_unsupported_links
 from slipway.lcm.upgrade_parameters import OF_THIS_REQUEST
@@ -82,7 +82,11 @@ def change(situation: Situation, request: ChangePackageRequest) -> Change:
     links, managed = _links(info, request), _managed(situation, request)
     after = target_at(situation, info.scale_levels, level, links, managed, renewal)
     after = dataclasses.replace(after, parameters=parameters_after(situation.instance, request))
-    return dataclasses.replace(change_to(situation, after, renewal=renewal), batches=turns_of(situation, request))
+    return dataclasses.replace(
+        change_to(situation, after, renewal=renewal),
+        batches=turns_of(situation, request),
+        chosen_vdus=chosen_vdus(situation, request),
+    )
 
 
 def complete(situation: Situation, request: ChangePackageRequest) -> VnfInstance:

@@ -49,12 +49,18 @@ def turns_of(situation: Situation, request: ChangePackageRequest) -> tuple[tuple
     )
 
 
+def chosen_vdus(situation: Situation, request: ChangePackageRequest) -> frozenset[str] | None:
+    """Those that the request names; None: it names none, and all that differ are meant."""
+    named = upgrade_parameters(situation, request.additional_params).vdus
+    return None if named is None else frozenset(named)
+
+
 def renewed_vdus(situation: Situation, request: ChangePackageRequest) -> frozenset[str]:
     """Those that differ; where the request names some, those of them. Others get what is new with their next heal."""
     if is_cluster(situation):
         return frozenset()
-    named = upgrade_parameters(situation, request.additional_params).vdus
-    return _differing(situation) if named is None else _differing(situation) & named.keys()
+    chosen = chosen_vdus(situation, request)
+    return _differing(situation) if chosen is None else _differing(situation) & chosen
 
 
 def is_cluster(situation: Situation) -> bool:

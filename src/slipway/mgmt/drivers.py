@@ -84,10 +84,13 @@ class FollowsModification(Protocol):
 
 
 class Noop:
-    """Hooks that name it are there for other managers; here they do nothing."""
+    """Hooks that name it are there for other managers; here they do nothing.
+
+    What a container update does there, a modification does here by itself (lcm/modify.py).
+    """
 
     name = "noop"
-    aliases = ("vnflcm_noop",)
+    aliases = ("vnflcm_noop", "mgmt-container-update", "mgmt_container_update")
     actions: tuple[Action[Any], ...] = ()
 
     def check(self, situation: Situation) -> None:

@@ -101,7 +101,7 @@ class Change:
     flavours and zones that nobody has named yet. `retains_data`: only the volumes are left. A VIM that can't
     change some nodes while others wait makes one change for each of `batches`, in that order; none: all at once.
     `configuration_files`: of these files of the package the ConfigMaps and Secrets follow, with what uses them, and
-    nothing else; none: all that differs.
+    nothing else; none: all that differs. `chosen_vdus`: of a change of package, the VDUs that follow it now; None: all.
     """
 
     instance_id: str
@@ -117,6 +117,7 @@ class Change:
     retains_data: bool = False
     batches: tuple[tuple[str, ...], ...] = ()
     configuration_files: tuple[str, ...] = ()
+    chosen_vdus: frozenset[str] | None = None
 
     @property
     def members(self) -> dict[str, VnfcMember]:

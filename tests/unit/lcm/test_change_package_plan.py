@@ -118,6 +118,13 @@ def test_vdus_that_are_not_named_stay() -> None:
     assert plan(change(made_from(worker=NEW_IMAGE), additional_params=named("master"))).steps == ()
 
 
+@pytest.mark.parametrize(("params", "chosen"), [({}, None), (named("master"), {"master"})])
+def test_a_vim_without_machines_is_told_which_vdus_are_named(params: dict[str, Any], chosen: set[str] | None) -> None:
+    now = change(FLAVOUR, additional_params=params)
+    request: Any = now.request
+    assert change_package.change(now, request).chosen_vdus == chosen
+
+
 def test_the_way_of_the_change_is_not_kept_for_later_operations() -> None:
     now = change(FLAVOUR, additional_params={**named("master"), "colour": "red"})
     request: Any = now.request

@@ -92,6 +92,7 @@ def test_an_archive_that_grows_without_end_is_refused() -> None:
     [
         ("front", VduObject(name="front")),
         ("shop-123-front", VduObject(name="front")),
+        ("front-shop-123", VduObject(name="front")),
         ("shop-123-front", VduObject(name="shop-front")),  # as it would be called by a release "shop"
         ("shop-123-front", VduObject(name="shop-front", kind="Deployment")),
     ],

@@ -72,6 +72,12 @@ def test_a_scale_upgrades_with_another_value_and_can_go_back() -> None:
     assert step.args["former"]["web"]["replicas"] == 2
 
 
+@pytest.mark.parametrize("renewal", [Renewal(), Renewal(members=frozenset({"pod-0", "pod-1"}), everything=True)])
+def test_a_release_stays_in_its_namespace_when_that_of_the_vim_changes(renewal: Renewal) -> None:
+    plan = plan_of(helm_target(), helm_target(3), renewal=renewal)
+    assert [step.args["namespace"] for step in plan.steps if step.action == UPGRADE] == ["default"]
+
+
 def test_what_somebody_has_removed_is_known_to_the_upgrade_so_that_it_can_leave_the_record() -> None:
     stands = releases_of(helm_target())
     removed = FoundObject(

@@ -45,6 +45,29 @@ def test_a_modification_changes_configuration_and_what_uses_it_and_nothing_else(
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("configured", [None, "elsewhere"])
+@pytest.mark.parametrize("used", [None, "here"])
+def test_a_namespace_for_all_brings_configuration_and_what_uses_it_together(
+    configured: str | None, used: str | None
+) -> None:
+    """Whatever namespaces their manifests have."""
+
+    def placed(text: str, namespace: str | None) -> str:
+        return text.replace("{name: ", f"{{namespace: {namespace}, name: ", 1) if namespace else text
+
+    def package(value: str, more: str = "") -> VnfTarget:
+        settings = placed(config(value=value), configured) + more
+        return target(together(settings, placed(workload(more=USES), used)), namespace="prod")
+
+    for more in ("", IMMUTABLE):
+        before, after = package("1", more), package("2", more)
+        plan = DRIVER.steps(change(before, after), standing(before))
+        assert ("change", "web") in effects(plan)
+        assert DRIVER.steps(change(before, after, configuration_files=(PATH,)), standing(before)) == plan
+    (_, new), *_ = effects(plan)
+    assert new.startswith("settings-"), "the immutable one goes when nobody uses it any more"
+
+
 def test_a_modification_removes_nothing_that_the_package_lacks() -> None:
     before = target(together(config(), config("old"), workload(more=USES)))
     after = target(together(config(value="2"), workload(more=USES)))

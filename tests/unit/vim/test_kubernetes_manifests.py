@@ -74,6 +74,12 @@ def test_what_is_wrong_is_named(text: str, said: str) -> None:
     assert "4711" not in raised.value.detail, "an API server would repeat it"
 
 
+@pytest.mark.parametrize("metadata", ["", "metadata: {namespace: web}\n"])
+def test_what_needs_no_name_is_not_told_to_have_one_alone(metadata: str) -> None:
+    with pytest.raises(PackageError, match="is only asked and never kept: leave it out"):
+        read(f"apiVersion: authorization.k8s.io/v1\nkind: LocalSubjectAccessReview\n{metadata}spec: {{user: a}}\n")
+
+
 def test_readiness_rules_are_a_document_and_no_object() -> None:
     rules = """
 apiVersion: slipway.io/v1

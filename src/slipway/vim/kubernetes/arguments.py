@@ -16,13 +16,14 @@ CHECK_UNUSED = "kubernetes.check_unused"
 
 
 class Placed(PlanStruct, frozen=True, kw_only=True):
-    """An object as the record or the plan names it. `vdu`: what its pods are VNFCs of."""
+    """An object as the record or the plan names it. `vdu`: what its pods are VNFCs of. `home`: as an ObjectPlan's."""
 
     id: str
     api_version: str
     kind: str
     name: str
     namespace: str | None = None
+    home: str | None = None
     vdu: str | None = None
     expires: bool = False  # it goes by itself once it has ended
 
@@ -34,6 +35,7 @@ class Placed(PlanStruct, frozen=True, kw_only=True):
             kind=plan.kind,
             name=plan.name,
             namespace=plan.namespace,
+            home=plan.home,
             vdu=plan.vdu,
             expires=plan.expires,
         )

@@ -27,16 +27,21 @@ OF_THE_SERVER = ("uid", "resourceVersion", "managedFields")  # in what was read 
 SECRET = ("v1", "Secret")
 JOB, TIME_TO_LIVE = ("batch", "Job"), "ttlSecondsAfterFinished"
 RULES = ("slipway.io/v1", "ReadinessRules")
+GIVE_A_NAME = "give metadata.name; what needs none, as an access review, is only asked and never kept: leave it out"
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """`at`: its number in the file. `content` is shared: to be changed only in copies."""
+    """`at`: its number in the file. `content` is shared: to be changed only in copies.
+
+    `placed`: a parameter says where all objects are, whatever namespaces they have in their manifests.
+    """
 
     file: str
     at: int
     line: int
     content: Object
+    placed: bool = False
 
     @property
     def api_version(self) -> str:
@@ -53,7 +58,7 @@ class Manifest:
     @property
     def namespace(self) -> str | None:
         namespace = self.content["metadata"].get("namespace")
-        return str(namespace) if namespace else None
+        return str(namespace) if namespace and not self.placed else None
 
     @property
     def group(self) -> str:
@@ -138,7 +143,7 @@ def _manifest(document: YamlMap, path: str, at: int) -> Manifest:
         raise _error(document, path, f"{_called(document)} has an apiVersion that is none", "correct it", "apiVersion")
     metadata = document.get("metadata")
     if not isinstance(metadata, YamlMap):
-        raise _error(document, path, f"{_called(document)} has no metadata", "give metadata.name", "kind")
+        raise _error(document, path, f"{_called(document)} has no metadata", GIVE_A_NAME, "kind")
     if "generateName" in metadata and not metadata.get("name"):
         raise _error(
             metadata,
@@ -149,7 +154,7 @@ def _manifest(document: YamlMap, path: str, at: int) -> Manifest:
         )
     if not _is_name(metadata.get("name")):
         raise _error(
-            metadata, path, f"{_called(document)} has no metadata.name, or one that is none", "give one", "name"
+            metadata, path, f"{_called(document)} has no metadata.name, or one that is none", GIVE_A_NAME, "name"
         )
     if metadata.get("namespace") is not None and not _is_name(metadata.get("namespace")):
         raise _error(metadata, path, f"{_called(document)}: metadata.namespace is none", "correct it", "namespace")

@@ -7,7 +7,7 @@ Removing everything goes the other way, wave after wave, so that custom resource
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from slipway.model.machine import Found, FoundObject
 from slipway.model.plan import Effect, Plan, Step, Verb
@@ -34,7 +34,7 @@ from slipway.vim.kubernetes.configuration import configuration_and_users, has_sa
 from slipway.vim.kubernetes.manifests import rules_of
 from slipway.vim.kubernetes.object_plan import PREREQUISITE, FileObjects, PlanStruct
 from slipway.vim.kubernetes.used_by_others import SHARED
-from slipway.vim.kubernetes.wanted import WantedObject, in_files, wanted_objects
+from slipway.vim.kubernetes.wanted import WantedObject, home_of, in_files, wanted_objects
 from slipway.vim.kubernetes.waves import FOR_GOOD, Wave, wave_of
 
 READY_TIMEOUT = 900.0  # seconds until all is ready
@@ -62,13 +62,18 @@ def _towards(
     expired = [one for one in gone if one.expires]
     there = {one.id.removeprefix(PREREQUISITE): one for one in (*found.objects, *expired)}
     digests = {id_: one.digest for id_, one in there.items()}
-    wanted, was = wanted_objects(after, digests), {one.id: one for one in wanted_objects(change.before, digests)}
+    home = home_of(change.inventory.objects)
+    wanted = wanted_objects(after, digests, home)
+    was = {one.id: one for one in wanted_objects(change.before, digests, home)}
     stale = [one for one in wanted if one.id not in there or there[one.id].digest != one.plan.digest]
     here = {one.id: one for one in (*there.values(), *gone)}  # what is gone has to leave the record, too
     surplus = [one for id_, one in here.items() if id_ not in {one.id for one in wanted} and _is_ours(one)]
     if change.configuration_files:
         stale = configuration_and_users(wanted, stale, configuration_paths(change))
         surplus = [one for one in surplus if one.id in was and has_same_key(was[one.id], stale)]
+    if held := _held_back(change, stale, there):
+        stale = [one for one in stale if one not in held]
+        surplus = [one for one in surplus if one.vdu]  # the rest may be what those still use
     applied = Plan.chain(*(Plan.of(step) for step in _applies(change, after, stale, was, there, known)))
     healed = _delete_pods(change, after, found, wanted)
     waited = Plan()
@@ -77,6 +82,13 @@ def _towards(
     checked = Plan.chain(*(Plan.of(step) for step in unused_checks(surplus)))
     removed = Plan.chain(*(Plan.of(step) for step in _removes(change, surplus, was)))
     return Plan.chain(checked, applied, healed, waited, removed)
+
+
+def _held_back(change: Change, stale: Sequence[WantedObject], there: Collection[str]) -> list[WantedObject]:
+    """Objects of VDUs that the request does not name: they follow with the next operation."""
+    if change.chosen_vdus is None:
+        return []
+    return [one for one in stale if one.plan.vdu and one.plan.vdu not in change.chosen_vdus and one.id in there]
 
 
 def _is_ours(one: FoundObject) -> bool:

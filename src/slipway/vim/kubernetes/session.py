@@ -22,7 +22,7 @@ QUOTA = "exceeded quota"
 
 @dataclass(frozen=True)
 class Session:
-    """`namespace`: for objects that have one and whose manifests don't say which."""
+    """`namespace`: for objects of a new VNF that have one and whose manifests don't say which."""
 
     api: Api
     owner: Owner
@@ -48,7 +48,8 @@ class Session:
         """Where it is; a kind that nobody serves is an error that names it."""
         resource = await self.api.discovery.resource(one.api_version, one.kind)
         if resource.namespaced:
-            return ObjectRef(one.api_version, one.kind, one.name, override or one.namespace or self.namespace)
+            namespace = override or one.namespace or one.home or self.namespace
+            return ObjectRef(one.api_version, one.kind, one.name, namespace)
         if one.namespace and not override:
             raise VimError(
                 f"{one.kind} {one.name} has the namespace {one.namespace!r}, and objects of its kind have none.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from slipway.kube.interface import Object
 from slipway.kube.ownership import manifest_digest
 from slipway.model.descriptor import Vdu
 from slipway.model.errors import PackageError, Unprocessable
+from slipway.model.machine import FoundObject
 from slipway.model.target import VnfTarget
 from slipway.vim.kubernetes.cnf_parameters import MAPPING, REPLICAS_PATH, CnfParameters, cnf_parameters
 from slipway.vim.kubernetes.immutable_names import is_configuration, may_be_renamed, name_for
@@ -57,14 +59,18 @@ class WantedObject:
         return self.plan.id
 
 
-def wanted_objects(target: VnfTarget | None, there: Mapping[str, str | None] = NOTHING) -> list[WantedObject]:
-    """In the order in which they are written. `there`: digests of what stands, by id. Pure."""
+def wanted_objects(
+    target: VnfTarget | None, there: Mapping[str, str | None] = NOTHING, home: str | None = None
+) -> list[WantedObject]:
+    """In the order in which they are written. `there`: digests of what stands, by id. `home`: see `home_of`. Pure."""
     if target is None:
         return []
     parameters = cnf_parameters(target)
     manifests = manifests_of(target.files, parameters.files)
     _check_namespaces(manifests)
-    ids = _ids(manifests, parameters)
+    if parameters.namespace:
+        manifests = [dataclasses.replace(one, placed=True) for one in manifests]
+    ids = _ids(manifests)
     vdus = vdu_objects(target, parameters, manifests)
     custom = {_defined(one) for one in manifests if _is_definition(one)}
     configs = {one.key: sha256(_encoded(one.content)).hexdigest() for one in manifests if is_configuration(one)}
@@ -79,7 +85,8 @@ def wanted_objects(target: VnfTarget | None, there: Mapping[str, str | None] = N
             api_version=manifest.api_version,
             kind=manifest.kind,
             name=name,
-            namespace=None if parameters.namespace else manifest.namespace,
+            namespace=manifest.namespace,
+            home=home,
             expires=manifest.expires,
             configuration=_configuration(manifest, used, configs),
             renamed={
@@ -95,6 +102,12 @@ def wanted_objects(target: VnfTarget | None, there: Mapping[str, str | None] = N
             WantedObject(plan, wave, target.vnfd_id, manifest.file, target.files[manifest.file].digest, manifest)
         )
     return wanted
+
+
+def home_of(recorded: Sequence[FoundObject]) -> str | None:
+    """Where the objects are that no manifest places: there they stay, whatever the VIM says of later ones."""
+    unplaced = (one for one in recorded if one.id == object_id(one.api_version or "v1", one.kind, one.name, None))
+    return next((one.namespace for one in unplaced if one.namespace), None)
 
 
 def in_files(objects: Sequence[WantedObject]) -> tuple[FileObjects, ...]:
@@ -179,16 +192,14 @@ def _numbers(
                 f"(additionalParams.{MAPPING}.{vdu}.replicas_path)."
             )
         return {"vdu": vdu}
-    if not scales and any(_autoscales(one, manifest, parameters) for one in manifests):
+    if not scales and any(_autoscales(one, manifest) for one in manifests):
         return {"vdu": vdu}
     return {"vdu": vdu, "replicas": target.counts[vdu], "replicas_path": path, "scales": scales}
 
 
-def _autoscales(autoscaler: Manifest, manifest: Manifest, parameters: CnfParameters) -> bool:
+def _autoscales(autoscaler: Manifest, manifest: Manifest) -> bool:
     """Whether that one sets the number of this one."""
-    if _group_kind(autoscaler) != AUTOSCALER or not (
-        parameters.namespace or autoscaler.namespace == manifest.namespace
-    ):
+    if _group_kind(autoscaler) != AUTOSCALER or autoscaler.namespace != manifest.namespace:
         return False
     scaled = at(autoscaler.content, "spec", "scaleTargetRef")
     return (scaled.get("kind"), scaled.get("name")) == (manifest.kind, manifest.name)
@@ -203,11 +214,8 @@ def _scale_path(definition: Manifest, manifest: Manifest) -> str | None:
     return None
 
 
-def _ids(manifests: Sequence[Manifest], parameters: CnfParameters) -> list[str]:
-    ids = [
-        object_id(one.api_version, one.kind, one.name, None if parameters.namespace else one.namespace)
-        for one in manifests
-    ]
+def _ids(manifests: Sequence[Manifest]) -> list[str]:
+    ids = [object_id(one.api_version, one.kind, one.name, one.namespace) for one in manifests]
     if twice := next((id_ for id_, number in Counter(ids).items() if number > 1), None):
         first, second = [one for one, id_ in zip(manifests, ids, strict=True) if id_ == twice][:2]
         raise PackageError(

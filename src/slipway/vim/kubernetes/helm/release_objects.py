@@ -109,8 +109,11 @@ def _position(release: str, key: str, vdu: str, wanted: VduObject, manifests: Se
 
 
 def _names(release: str, key: str, name: str) -> list[set[str]]:
-    """How a chart may call it, the surest first: as it is, or with the name of the release, as `helm create` does."""
-    cut = [f"{release}-{name}"[:LONGEST].rstrip("-")]
+    """How a chart may call it, the surest first: as it is, or with the name of the release.
+
+    `helm create` writes that before it, charts of packages for other managers behind it.
+    """
+    cut = [f"{release}-{name}"[:LONGEST].rstrip("-"), f"{name}-{release}"[:LONGEST].rstrip("-")]
     if re.match(rf"{re.escape(key)}(-|$)", name):  # as other managers have it, whose releases are called by the key
         cut.append(f"{release}{name.removeprefix(key)}"[:LONGEST].rstrip("-"))
     return [{name}, set(cut), {release} if key == name else set()]

@@ -156,7 +156,9 @@ def _source(target: VnfTarget, chart: WantedChart) -> tuple[ChartSource, Mapping
 def _towards(change: Change, after: VnfTarget, found: Found) -> Plan:
     wanted = wanted_releases(after, change.instance_id)
     there = {one.id: one for one in of_releases(found.objects)}
-    stale = [one for one in wanted if one.id not in there or there[one.id].digest != one.digest]
+    stale = [
+        one for one in wanted if one.id not in there or (there[one.id].digest != one.digest and _is_chosen(change, one))
+    ]
     surplus = [one for id_, one in there.items() if id_ not in {one.id for one in wanted}]
     upgrades = [_upgrade(change, after, one, there.get(one.id), found) for one in stale]
     steps = [*upgrades, *_delete_pods(change, found)]
@@ -166,6 +168,11 @@ def _towards(change: Change, after: VnfTarget, found: Found) -> Plan:
     steps += _uninstalls(change, surplus, found)
     steps = [*unused_checks(_objects_of(surplus, found)), *steps]
     return Plan.chain(*(Plan.of(step) for step in steps))
+
+
+def _is_chosen(change: Change, one: WantedRelease) -> bool:
+    """A release is upgraded as a whole, for any of its VDUs; one of others follows with the next operation."""
+    return change.chosen_vdus is None or not one.vdus or not change.chosen_vdus.isdisjoint(one.vdus)
 
 
 def _upgrade(change: Change, after: VnfTarget, one: WantedRelease, there: FoundObject | None, found: Found) -> Step:
@@ -181,7 +188,7 @@ def _upgrade(change: Change, after: VnfTarget, one: WantedRelease, there: FoundO
         values=one.values,
         digest=one.digest,
         vdus=one.vdus,
-        namespace=helm_parameters(after).namespace,
+        namespace=_namespace(change, after),
         revision=int(stood.fields) if there and stood and stood.fields else None,
         former=former if there else {},
         force=change.additional_params.get(FORCE) is True,
@@ -197,6 +204,12 @@ def _upgrade(change: Change, after: VnfTarget, one: WantedRelease, there: FoundO
     )
     effect = Effect(Verb.CHANGE if there else Verb.MAKE, KIND, one.name)
     return _step(f"{'upgrade' if there else 'install'} release {one.key}", UPGRADE, args, [effect], UPGRADE_TIMEOUT)
+
+
+def _namespace(change: Change, after: VnfTarget) -> str | None:
+    """That of the releases there are, whatever the VIM says of later ones. None: the VIM says it."""
+    recorded = (one.namespace for one in of_releases(change.inventory.objects) if one.namespace)
+    return helm_parameters(after).namespace or next(recorded, None)
 
 
 def _delete_pods(change: Change, found: Found) -> Iterable[Step]:
