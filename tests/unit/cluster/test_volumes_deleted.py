@@ -79,6 +79,21 @@ async def test_a_volume_that_a_claim_comes_to_at_the_last_moment_is_not_deleted(
     assert "deletionTimestamp" not in api.volume["metadata"]
 
 
+async def test_a_volume_that_is_about_to_be_bound_is_in_use() -> None:
+    """Kubernetes writes the claim into it first, and its phase then."""
+    api = Api(lambda volume: volume["spec"].update(claimRef=REFERENCE))
+    with pytest.raises(StepError, match="in use: pv1 by the claim cnf/data"):
+        await delete(api)
+    assert api.volume is not None
+
+
+@pytest.mark.parametrize("reserved", [{"namespace": "cnf", "name": "data"}, {**REFERENCE, "uid": "claim-of-before"}])
+async def test_a_volume_that_is_only_reserved_for_a_claim_is_free(reserved: dict[str, str]) -> None:
+    api = Api(lambda volume: volume["spec"].update(claimRef=reserved))
+    await delete(api)
+    assert api.volume is None
+
+
 async def test_a_volume_that_somebody_labels_meanwhile_is_deleted_all_the_same() -> None:
     api = Api(lambda volume: volume["metadata"].update(labels={"seen": "by-somebody"}))
     await delete(api)

@@ -29,6 +29,7 @@ GONE_SECONDS = 120.0
 ANSWER_SECONDS = 10.0
 LOOKS = 5  # at a volume that others change meanwhile
 READY = ("Available", "Bound")
+FREE = ("Released", "Failed")  # whoever it is bound to is gone
 IN_USE_CURE = (
     "terminate the VNFs that use them, or delete the claims, and retry. A rollback leaves everything as it was."
 )
@@ -140,10 +141,13 @@ async def _refuse_used(api: KubeApi, volumes: list[Object]) -> None:
 
 
 async def _claim(api: KubeApi, volume: Object) -> str | None:
-    """The claim that uses it: the one it is bound to, if that is still there. A Released volume is used by nobody."""
+    """The claim that uses it: the one it is bound to, if that is still there. A Released volume is used by nobody.
+
+    Kubernetes writes whose it is before it says Bound: what is deleted in between may be bound all the same.
+    """
     reference = (volume.get("spec") or {}).get("claimRef") or {}
     namespace, name = reference.get("namespace"), reference.get("name")
-    if _phase(volume) != "Bound" or not namespace or not name:
+    if _phase(volume) in FREE or not namespace or not name:
         return None
     try:
         claim = await api.get(paths.namespaced("/api/v1", namespace, "persistentvolumeclaims", name))
