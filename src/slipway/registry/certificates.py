@@ -12,6 +12,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from slipway.package.certificate import MALFORMED
+
 AUTHORITY_DAYS, SERVER_DAYS = 3650, 730
 LEAST_DAYS = 60  # that a certificate is kept with
 Key = ec.EllipticCurvePrivateKey
@@ -75,19 +77,20 @@ def is_still_good(certificate: bytes | None, authority: Authority, names: Sequen
 
 def why_not_a_pair(certificate: bytes, private_key: str) -> str | None:
     """What is wrong with a certificate and a key that were given; None when nothing is."""
+    form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     try:
-        chain = x509.load_pem_x509_certificates(certificate)
-    except ValueError:
-        return "the certificate is not PEM"
+        own = x509.load_pem_x509_certificates(certificate)[0]
+        certified = own.public_key().public_bytes(*form)
+    except MALFORMED:
+        return "the certificate is not PEM, or of a kind that is not known"
     try:
         key = serialization.load_pem_private_key(private_key.encode(), None)
-    except (ValueError, TypeError):
-        return "the private key is not PEM without a passphrase"
-    form = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-    if chain[0].public_key().public_bytes(*form) != key.public_key().public_bytes(*form):
+    except MALFORMED:
+        return "the private key is not PEM without a passphrase, or of a kind that is not known"
+    if certified != key.public_key().public_bytes(*form):
         return "the private key belongs to another certificate"
-    if chain[0].not_valid_after_utc <= datetime.now(UTC):
-        return f"the certificate has expired on {chain[0].not_valid_after_utc:%Y-%m-%d}"
+    if own.not_valid_after_utc <= datetime.now(UTC):
+        return f"the certificate has expired on {own.not_valid_after_utc:%Y-%m-%d}"
     return None
 
 

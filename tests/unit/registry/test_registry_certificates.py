@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from slipway.registry.certificates import (
     is_still_good,
@@ -46,3 +49,28 @@ def test_what_is_wrong_with_a_pair_is_said(certificate: str | None, key: str | N
     said = why_not_a_pair((certificate or good).encode(), key or others)
     assert said is not None
     assert why in said
+
+
+CURVE, NO_CURVE = bytes.fromhex("2a8648ce3d030107"), bytes.fromhex("2a8648ce3d030177")
+VERSION, NO_VERSION = bytes.fromhex("a003020102"), bytes.fromhex("a003020107")
+
+
+@pytest.mark.parametrize(("known", "unknown"), [(CURVE, NO_CURVE), (VERSION, NO_VERSION)])
+def test_a_certificate_of_a_kind_that_nobody_knows_is_said(known: bytes, unknown: bytes) -> None:
+    certificate, key = make_server_certificate(make_authority("one"), NAMES)
+    content = x509.load_pem_x509_certificate(certificate.encode()).public_bytes(Encoding.DER)
+    said = why_not_a_pair(_pem("CERTIFICATE", content.replace(known, unknown, 1)), key)
+    assert said == "the certificate is not PEM, or of a kind that is not known"
+
+
+def test_a_key_of_a_kind_that_nobody_knows_is_said() -> None:
+    certificate, key = make_server_certificate(make_authority("one"), NAMES)
+    content = base64.b64decode("".join(key.splitlines()[1:-1])).replace(CURVE, NO_CURVE)
+    said = why_not_a_pair(certificate.encode(), _pem("PRIVATE KEY", content).decode())
+    assert said == "the private key is not PEM without a passphrase, or of a kind that is not known"
+
+
+def _pem(label: str, content: bytes) -> bytes:
+    return b"".join(
+        (f"-----BEGIN {label}-----\n".encode(), base64.encodebytes(content), f"-----END {label}-----\n".encode())
+    )

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from slipway.cluster.containerd_config import (
     CONTAINERD,
@@ -46,6 +47,7 @@ from slipway.cluster.values import server
 from slipway.model.action import StepContext
 from slipway.model.errors import StepError
 from slipway.model.machine import Outcome
+from slipway.package.certificate import MALFORMED
 
 OURS = "/etc/slipway/registries"  # on a node: the servers that it knows from us, a line each
 HOSTS = "/etc/slipway/hosts"
@@ -135,16 +137,17 @@ async def _ask(
 
 
 async def _certificate(deps: Dependencies, registry: RegistryParameters, ctx: StepContext) -> bytes:
+    """All may read it on a node: what else is in the file, like a key, stays in the package."""
     path = registry.certificate_path or ""
     content = await deps.files.read(ctx.instance_id, path)
     try:
-        x509.load_pem_x509_certificates(content)
-    except ValueError:
+        found = x509.load_pem_x509_certificates(content)
+    except MALFORMED:
         raise StepError(
             f"{path} of the package, for the registry {registry.server}, holds no certificate.",
             cure="give the CA's certificate as PEM: -----BEGIN CERTIFICATE-----",
         ) from None
-    return content
+    return b"".join(one.public_bytes(Encoding.PEM) for one in found)
 
 
 async def _write(
