@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from slipway.cluster.containerd_config import registry_url
 from slipway.cluster.parameters import HTTPS, RegistryParameters
@@ -106,7 +106,7 @@ def curl_config(
         options["cacert"] = certificate
     if registry.hosts_string:
         address, *names = registry.hosts_string.split(" ")
-        port = registry.server.rpartition(":")[2] if ":" in registry.server else default_port(registry)
+        port = _port(url)  # whoever gives the tokens may be at another one
         lines = [f'resolve = "{_quoted(f"{name}:{port}:{address}")}"' for name in names]
     else:
         lines = []
@@ -120,8 +120,17 @@ def _quoted(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def default_port(registry: RegistryParameters) -> str:
-    return "443" if registry.connection_type == HTTPS else "80"
+def _port(url: str) -> int:
+    """ValueError when that is none."""
+    split = urlsplit(url)
+    return split.port or (443 if split.scheme == "https" else 80)
+
+
+def _can_be_asked(url: str) -> bool:
+    try:
+        return re.fullmatch(r"https?://[^\s\"'\\<>]+", url) is not None and _port(url) > 0
+    except ValueError:
+        return False
 
 
 def read_answer(registry: RegistryParameters, node: str, result: Result) -> RegistryResponse:
@@ -163,7 +172,7 @@ def check_answer(registry: RegistryParameters, node: str, answer: RegistryRespon
 def _token_url(registry: RegistryParameters, node: str, challenge: str) -> str:
     asked = dict(_CHALLENGE.findall(challenge))
     realm = asked.get("realm", "")
-    if not re.fullmatch(r"https?://[^\s\"'\\<>]+", realm):
+    if not _can_be_asked(realm):
         said = "it names no URL where tokens are given"
         raise NoAccess(registry, node, Trouble.LOGIN, said, temporary=False)
     if realm.startswith("http:") and registry.connection_type == HTTPS:

@@ -61,6 +61,8 @@ def test_what_curl_says(code: int, said: str, trouble: Trouble, temporary: bool)
         (RegistryResponse(502), Trouble.CONNECTION, True),
         (RegistryResponse(404), Trouble.CONNECTION, False),
         (RegistryResponse(401, 'Bearer realm="file:///etc/passwd"'), Trouble.LOGIN, False),
+        (RegistryResponse(401, 'Bearer realm="https://elsewhere.example:none/token"'), Trouble.LOGIN, False),
+        (RegistryResponse(401, 'Bearer realm="https://[elsewhere.example/token"'), Trouble.LOGIN, False),
         (RegistryResponse(401, 'Bearer realm="http://elsewhere.example"'), Trouble.TLS, False),
     ],
 )
@@ -82,6 +84,22 @@ def test_a_registry_that_gives_out_tokens_is_asked_for_one() -> None:
         with pytest.raises(NoAccess) as caught:
             token_of(one, NODE, status, given)
         assert caught.value.trouble is Trouble.LOGIN
+
+
+@pytest.mark.parametrize(
+    ("server", "url", "port"),
+    [
+        ("registry.example.com:5050", "https://registry.example.com:5050/v2/", "5050"),
+        ("registry.example.com:5050", "https://registry.example.com/jwt/auth?service=registry", "443"),
+        ("registry.example.com:5050", "https://registry.example.com:8443/token", "8443"),
+        ("[fd00::5]", "https://[fd00::5]/v2/", "443"),
+    ],
+)
+def test_a_name_of_hosts_string_is_known_at_the_port_that_is_asked(server: str, url: str, port: str) -> None:
+    """Also where tokens are given, for /etc/hosts has no word of it before the registry was asked."""
+    one = registry(server=server, hosts_string="10.0.0.5 registry.example.com")
+    config = curl_config(url, one, None, {}, login=True)
+    assert f'resolve = "registry.example.com:{port}:10.0.0.5"' in config.splitlines()
 
 
 def test_headers_of_a_proxy_and_of_a_pause_come_before_the_answer() -> None:
