@@ -9,11 +9,15 @@ from typing import Any, cast
 
 import pytest
 
-from slipway.cluster.steps.persistent_volumes import delete_volumes
+from slipway.cluster.persistent_volumes import VolumeManifest
+from slipway.cluster.spec import Node, SshLogin
+from slipway.cluster.steps.persistent_volumes import delete_volumes, register_volumes
 from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object
+from slipway.kube.ownership import marked
 from slipway.model.action import VimConnection
 from slipway.model.errors import StepError
+from slipway.model.machine import Address, FoundMachine, FoundPort
 from tests.contract.plans import Context
 
 CLAIM = {"metadata": {"name": "data", "namespace": "cnf", "uid": "claim"}}
@@ -54,15 +58,33 @@ class Api:
         assert self.volume is not None
         return {name: dict(part) for name, part in self.volume.items()}
 
+    async def create(self, path: str, wanted: Object) -> None:
+        assert self.volume is None
+        self.volume = {**wanted, "metadata": {**wanted["metadata"], "resourceVersion": "1"},
+                       "status": {"phase": "Available"}}  # fmt: skip
 
-async def delete(api: Api) -> None:
+
+class ServerContext(Context):
+    """With a storage server."""
+
+    async def machine(self, machine_id: str) -> FoundMachine:
+        port = FoundPort(id="p", name="CP", resource_id="p", addresses=(Address(ip="10.0.0.9"),))
+        return FoundMachine(id="m", name="s-0", vdu="s", resource_id="m", ready=True, ports=(port,))
+
+
+CONTEXT = ServerContext(VimConnection("simulated", {}, {}, {}), "i")
+
+
+def reached(api: Api) -> Any:
     @asynccontextmanager
     async def through(*_: Any) -> AsyncIterator[Api]:
         yield api
 
-    deps = SimpleNamespace(connector=SimpleNamespace(api=through))
-    args = cast("Any", SimpleNamespace(cluster=None))
-    await delete_volumes(cast("Any", deps), args, Context(VimConnection("simulated", {}, {}, {}), "i"))
+    return SimpleNamespace(connector=SimpleNamespace(api=through))
+
+
+async def delete(api: Api) -> None:
+    await delete_volumes(reached(api), cast("Any", SimpleNamespace(cluster=None)), CONTEXT)
 
 
 def bind(volume: Object) -> None:
@@ -98,3 +120,19 @@ async def test_a_volume_that_somebody_labels_meanwhile_is_deleted_all_the_same()
     api = Api(lambda volume: volume["metadata"].update(labels={"seen": "by-somebody"}))
     await delete(api)
     assert api.volume is None
+
+
+async def test_one_that_is_going_is_made_anew_when_it_is_gone() -> None:
+    """Somebody's finalizer held it while it was deleted: taken for what was to be made, it would be gone later."""
+    manifest = {"metadata": {"name": "pv1"}, "spec": {"nfs": {"path": "/volume"}}}
+    wanted = VolumeManifest(manifest=manifest, point="CP")
+    api = Api(lambda volume: None)
+    made = marked(wanted.served_by("10.0.0.9"), "i", "operation-0")
+    metadata = {**made["metadata"], "uid": "volume", "resourceVersion": "1"}
+    api.volume = {**made, "metadata": metadata, "status": {"phase": "Available"}}
+    api.volume["metadata"]["deletionTimestamp"] = "now"
+    server = Node(machine="m", slot="storageServer-0", name="s", master=False, ssh="CP", nic="CP",
+                  login=SshLogin(username="root"))  # fmt: skip
+    args = cast("Any", SimpleNamespace(cluster=None, server=server, volumes=(wanted,)))
+    await register_volumes(reached(api), args, CONTEXT)
+    assert "deletionTimestamp" not in api.volume["metadata"]

@@ -81,7 +81,7 @@ async def _register(api: KubeApi, server: Node, volumes: tuple[VolumeManifest, .
 
 
 async def _make_room(api: KubeApi, wanted: Object, ctx: StepContext) -> bool:
-    """Whether it is still to be made. One of ours that is otherwise, or that nobody can claim any more, goes first."""
+    """Whether it is still to be made. One of ours that is otherwise, is going, or that nobody can claim, goes first."""
     name = wanted["metadata"]["name"]
     found = await _find(api, name)
     if found is None:
@@ -89,7 +89,8 @@ async def _make_room(api: KubeApi, wanted: Object, ctx: StepContext) -> bool:
     if owner_of(found) != ctx.instance_id:
         raise StepError(f"The cluster has a persistent volume {name} that was not registered for this VNF.",
                         cure="remove it, or give the one in the package another name.")  # fmt: skip
-    if digest_of(found) == manifest_digest(wanted) and _phase(found) in (*READY, "Pending"):
+    going = "deletionTimestamp" in found["metadata"]
+    if digest_of(found) == manifest_digest(wanted) and _phase(found) in (*READY, "Pending") and not going:
         return False
     await _refuse_used(api, [found])
     await _delete(api, [found])
