@@ -32,15 +32,12 @@ _PLAIN_URL = re.compile(r"https?://[^\s\"'<>\\^`{|}@/]+(?:/[^\s\"'<>\\^`{|}]*)?"
 _USER = re.compile(r"[A-Za-z_][A-Za-z0-9_.@-]{0,63}")
 _PACKAGE_PATH = re.compile(r"[A-Za-z0-9_.@+][A-Za-z0-9_.@+-]*(?:/[A-Za-z0-9_.@+][A-Za-z0-9_.@+-]*)*")
 _NODE_PATH = re.compile(r"(?:/[A-Za-z0-9_.@+-]+)+")
-_SYSTEM = frozenset(
-    ["bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "root", "run", "sbin", "sys", "tmp", "usr"]
-)
-_SYSTEM_VAR = frozenset(
-    ["var", *(f"var/{name}" for name in ("cache", "lib", "lock", "log", "mail", "run", "spool", "tmp"))]
-)
-_SYSTEM_STATE = frozenset(
-    f"var/lib/{name}" for name in ("apt", "cloud", "dpkg", "nfs", "private", "slipway", "systemd")
-)
+_SYSTEM = frozenset(  # with all below
+    ["bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "root", "run", "sbin", "sys", "tmp", "usr",
+     "var/lock", "var/run", "var/spool/cron",
+     *(f"var/lib/{name}" for name in ("apt", "cloud", "dpkg", "nfs", "private", "slipway", "systemd"))]
+)  # fmt: skip
+_SYSTEM_VAR = frozenset(["var", *(f"var/{name}" for name in ("cache", "lib", "log", "mail", "spool", "tmp"))])
 _HOST_KEY = re.compile(r"(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)) [A-Za-z0-9+/]{60,}={0,2}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -213,9 +210,9 @@ def data_directory(value: Any) -> str:
         raise Refusal("it is all of the machine", "choose a directory for the data, like /volume")
     given = node_path(value)
     places = given.strip("/").split("/")
-    if places[0] in _SYSTEM or "/".join(places) in _SYSTEM_VAR or "/".join(places[:3]) in _SYSTEM_STATE:
+    if "/".join(places) in _SYSTEM_VAR or _SYSTEM & {"/".join(places[:depth]) for depth in (1, 2, 3)}:
         raise Refusal("the system itself lives there", "choose a directory for the data, like /volume")
-    if places[0] == "home" and (len(places) <= 2 or places[2] == ".ssh"):
+    if places[0] == "home" and (len(places) <= 2 or places[2].startswith(".")):
         raise Refusal("users have the keys that let us in there", "choose a directory for the data, like /volume")
     return given
 

@@ -59,6 +59,8 @@ def test_the_machine_is_found_by_its_connection_point() -> None:
         ({"cinder_volume_setup_params": [{**VOLUME, "mount_to": "/home"}]}, "keys that let us in"),
         ({"cinder_volume_setup_params": [{**VOLUME, "mount_to": "/home/ubuntu"}]}, "keys that let us in"),
         ({"cinder_volume_setup_params": [{**VOLUME, "mount_to": "/home/ubuntu/.ssh"}]}, "keys that let us in"),
+        ({"cinder_volume_setup_params": [{**VOLUME, "mount_to": "/var/spool/cron/crontabs"}]}, "the system itself"),
+        ({"cinder_volume_setup_params": [{**VOLUME, "mount_to": "/var/run/volume"}]}, "the system itself"),
         ({"cinder_volume_setup_params": [{**VOLUME, "mount_to": "/var"}]}, "the system itself lives there"),
         ({"cinder_volume_setup_params": [{**VOLUME, "mount_to": "/"}]}, "it is all of the machine"),
         ({"cinder_volume_setup_params": [{**VOLUME, "mount_to": "/vol ume"}]}, "it is not an absolute path"),
