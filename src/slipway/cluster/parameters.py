@@ -296,6 +296,12 @@ def parameters_now(stored: dict[str, Any], additional_params: dict[str, Any]) ->
     for key, value in short.items():
         role, _, field = key.rpartition("_")
         merged = merge_patch(merged, {role: {field: value}}) if value is not None else merged
-    if (stored.get(NAME) or {}).get(STORAGE) and not merged.get(STORAGE):  # nobody would ask who uses its volumes
+    has_one = bool((stored.get(NAME) or {}).get(STORAGE))
+    if has_one and not merged.get(STORAGE):  # nobody would ask who uses its volumes
         raise BadRequest(f"{PATH}.{STORAGE}: the cluster has one; leave it out, or say what is new of it.")
+    if merged.get(STORAGE) and not has_one:  # nor of volumes that the next operation knows nothing of
+        raise BadRequest(
+            f"{PATH}.{STORAGE}: the cluster has none, and its nodes no NFS client; leave it out, or instantiate "
+            "another cluster with it."
+        )
     return read_parameters({NAME: merged})
