@@ -157,13 +157,18 @@ def plan_upgrade(change: KubesprayChange, new: Version, edges: Edges) -> HookPla
     )
 
 
+def plan_move(change: KubesprayChange) -> HookPlan:
+    """To another Ansible server. The inventory is written there by the next operation that needs it."""
+    return HookPlan(start=Plan.of(prepare_step(change)))
+
+
 def plan_terminate(change: KubesprayChange, edges: Edges, *, forceful: bool) -> HookPlan:
     """What is on the Ansible server goes when no machine is left that it could log in to."""
     control = masters(change.nodes.before)
-    forgets = [forget(change.instance)] if change.nodes.parameters.external_lb_param else []
     reachable = change.nodes.cluster(control) if control and "start" in edges else None
     unregister = plan_unregister(change.instance, reachable)
     former = [leave_server_step(change.former)] if change.former else []
+    forgets = [forget(change.instance)] if change.has_balancer else []
     clean = Plan.of(clean_step(change, forceful=forceful), *former, *forgets)
     if "start" in edges:
         return HookPlan(start=unregister, end=clean)

@@ -112,7 +112,7 @@ def run_name(ansible: AnsibleServer, ctx: StepContext, run_id: str, *command: st
 
 
 def limit_options(limit: Sequence[str], dead: Iterable[str]) -> list[str]:
-    """The nodes that are meant by name; else a group, or all, but those that are dead: Ansible would give up on them."""
+    """The nodes that are meant by name; else a group, or all, but for the dead: Ansible would wait and give up."""
     if limit and MASTERS not in limit:
         return [f"--limit={','.join(limit)}"]
     without = [f"!{name}" for name in sorted(dead)]
