@@ -97,6 +97,16 @@ async def test_a_change_of_the_package_alone_takes_everything_to_the_other_serve
         assert (server_of(rig, OTHER).files, server_of(rig, OTHER).jobs) == ({}, {})
 
 
+async def test_a_balancer_is_healed_where_the_server_knows_no_facts_of_the_nodes(tmp_path: Path) -> None:
+    """As after a scale that was on another server: with a limit kubespray wants to know all others."""
+    moved = parameters(ansible=ansible(ip_address=OTHER), external_lb_param=BALANCER)
+    async with kubespray_rig(settings_in(tmp_path)) as rig:
+        instance_id = await cluster(rig, external_lb_param=BALANCER)
+        await rig.completed(SCALE, instance_id, replace(out(), additional_params=moved))
+        await rig.completed(HEAL, instance_id, await rig.heal(instance_id, "externalLB-0"))
+        await rig.check(instance_id)
+
+
 async def test_a_termination_forgets_the_balancer_whatever_it_says_of_it(tmp_path: Path) -> None:
     async with kubespray_rig(settings_in(tmp_path)) as rig:
         instance_id = await cluster(rig, external_lb_param=BALANCER)

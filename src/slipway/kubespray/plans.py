@@ -312,8 +312,14 @@ def _heal_balancer(change: KubesprayChange) -> Iterator[Step]:
     again = set_up(change.balancer, nodes, after=[ready_id(node) for node in new], again=True)
     yield again
     yield inventory_step(change, INVENTORY, cluster, nodes, after=[again.id, *clients], published=change.published)
+    # With a limit kubespray wants to know all others: of a server that was another one last time it may know none.
+    facts = playbook_step(
+        change, FACTS, f"{FACTS} for the balancer's address", cluster, nodes, of=(), after=[INVENTORY],
+        if_changed=INVENTORY,
+    )  # fmt: skip
+    yield facts
     yield playbook_step(
-        change, CLUSTER, names, cluster, nodes, of=(), limit=[MASTERS], after=[INVENTORY], if_changed=INVENTORY
+        change, CLUSTER, names, cluster, nodes, of=(), limit=[MASTERS], after=[facts.id], if_changed=INVENTORY
     )
     yield _register(change, cluster, after=[names])
 
