@@ -57,6 +57,19 @@ async def test_a_worker_is_healed_beside_it(tmp_path: Path) -> None:
         await heal_balancer(rig, instance_id)
 
 
+async def test_it_is_healed_beside_a_dead_master(tmp_path: Path) -> None:
+    """cluster.yml, which gives certificates its address, waited for the master and failed."""
+    async with kubespray_rig(settings_in(tmp_path)) as rig:
+        instance_id = await rig.rig.create()
+        await rig.completed(INSTANTIATE, instance_id, instantiate(3, external_lb_param=BALANCER))
+        machines = await rig.machines(instance_id)
+        for slot in ("masterNode-2", "externalLB-0"):
+            await rig.rig.slipway.simulated.break_machine(SIMULATED_VIM, machines[slot])
+        await rig.completed(HEAL, instance_id, await rig.heal(instance_id, "externalLB-0"))
+        await rig.completed(HEAL, instance_id, await rig.heal(instance_id, "masterNode-2"))
+        await rig.check(instance_id)
+
+
 async def test_a_rollback_needs_no_balancer(tmp_path: Path) -> None:
     async with kubespray_rig(settings_in(tmp_path)) as rig:
         instance_id = await with_dead_balancer(rig)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from slipway.cluster.change import ClusterChange, Nodes, cluster_change, masters, workers
-from slipway.cluster.parameters import parameters_now
+from slipway.cluster.parameters import NAME, parameters_now
 from slipway.cluster.request import ClusterRequest
 from slipway.cluster.spec import Node, Server, login_of
 from slipway.kubespray.arguments import AnsibleServer
@@ -38,6 +38,11 @@ class KubesprayChange:
     def published(self) -> Nodes:
         """Machines beside the nodes by which the API is called."""
         return (self.balancer.node,) if self.balancer else ()
+
+    @property
+    def has_balancer(self) -> bool:
+        """Whatever a termination says of it."""
+        return bool((self.nodes.situation.instance.parameters.get(NAME) or {}).get("external_lb_param"))
 
     @property
     def balancer_is_new(self) -> bool:

@@ -33,6 +33,7 @@ POD_NETWORKS = ("10.233.64.0/18", *POD_DEFAULTS)  # kubespray's own, unless it o
 SERVICE_NETWORKS = ("10.233.0.0/18", *SERVICE_DEFAULTS)
 BUILT_IN_PLUGINS = ("flannel", "none")  # of `cni`, as kubespray calls them too
 _PATH = re.compile(r"(?:/[A-Za-z0-9_.@+-]+)+")
+_OWN = re.compile(r"(?:/\.slipway|\A/var/lib/slipway)(?:/|\Z)")  # runs: remote/jobs.py
 
 
 def check_kubespray_cluster(
@@ -107,6 +108,9 @@ def ansible_parameters(parameters: ClusterParameters) -> AnsibleParameters:
         if path is not None and (not _PATH.fullmatch(path) or {".", ".."} & set(path.split("/"))):
             refusal = Refusal("it is not an absolute path", "write it like /opt/kubespray, without . or .. or spaces")
             problems.add(f"{PATH}.ansible.{name}", refusal)
+    if ansible.transferring_inventory_path and _OWN.search(ansible.transferring_inventory_path):
+        refusal = Refusal("Slipway's own files are there, of all VNFs", "name a directory for this VNF alone")
+        problems.add(f"{PATH}.ansible.transferring_inventory_path", refusal)
     if ansible.transferring_inventory_path and ansible.transferring_inventory_path == ansible.kubespray_root_path:
         refusal = Refusal("it is kubespray's own directory", "name a directory for this VNF alone, or leave it out")
         problems.add(f"{PATH}.ansible.transferring_inventory_path", refusal)
@@ -119,6 +123,8 @@ def _refuse_address(text: str) -> Refusal | None:
         address = ipaddress.ip_address(text)
     except ValueError:
         return Refusal("it is not an address", "write it like 10.10.0.5 or fd00::5")
+    if "%" in text:  # behind it anything may stand
+        return Refusal("it has a zone, which counts on one machine only", "write it without, like fd00::5")
     if address.is_unspecified or address.is_multicast:
         return Refusal(f"{address} is the address of no machine", "give that of the Ansible server")
     return None

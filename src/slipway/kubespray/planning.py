@@ -102,7 +102,7 @@ def playbook_step(
     `if_changed`: the step that writes the inventory, where there is nothing to do unless that has changed.
     """
     base, each = LIMITS[playbook]
-    seconds = base + each * len(of)
+    seconds = base + each * len(nodes if playbook == FACTS else of)  # those of all, whoever joins
     args = RunPlaybook(
         ansible=change.ansible,
         playbook=playbook,

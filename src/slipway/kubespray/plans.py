@@ -157,13 +157,18 @@ def plan_upgrade(change: KubesprayChange, new: Version, edges: Edges) -> HookPla
     )
 
 
+def plan_move(change: KubesprayChange) -> HookPlan:
+    """To another Ansible server. The inventory is written there by the next operation that needs it."""
+    return HookPlan(start=Plan.of(prepare_step(change)))
+
+
 def plan_terminate(change: KubesprayChange, edges: Edges, *, forceful: bool) -> HookPlan:
     """What is on the Ansible server goes when no machine is left that it could log in to."""
     control = masters(change.nodes.before)
-    forgets = [forget(change.instance)] if change.nodes.parameters.external_lb_param else []
     reachable = change.nodes.cluster(control) if control and "start" in edges else None
     unregister = plan_unregister(change.instance, reachable)
     former = [leave_server_step(change.former)] if change.former else []
+    forgets = [forget(change.instance)] if change.has_balancer else []
     clean = Plan.of(clean_step(change, forceful=forceful), *former, *forgets)
     if "start" in edges:
         return HookPlan(start=unregister, end=clean)
@@ -307,8 +312,14 @@ def _heal_balancer(change: KubesprayChange) -> Iterator[Step]:
     again = set_up(change.balancer, nodes, after=[ready_id(node) for node in new], again=True)
     yield again
     yield inventory_step(change, INVENTORY, cluster, nodes, after=[again.id, *clients], published=change.published)
+    # With a limit kubespray wants to know all others: of a server that was another one last time it may know none.
+    facts = playbook_step(
+        change, FACTS, f"{FACTS} for the balancer's address", cluster, nodes, of=(), after=[INVENTORY],
+        if_changed=INVENTORY,
+    )  # fmt: skip
+    yield facts
     yield playbook_step(
-        change, CLUSTER, names, cluster, nodes, of=(), limit=[MASTERS], after=[INVENTORY], if_changed=INVENTORY
+        change, CLUSTER, names, cluster, nodes, of=(), limit=[MASTERS], after=[facts.id], if_changed=INVENTORY
     )
     yield _register(change, cluster, after=[names])
 

@@ -91,7 +91,7 @@ class BalancerRecords:
             if await self.get(cluster_id) is None:
                 raise StepError(
                     f"The cluster {cluster_id} has no load balancer.",
-                    cure="heal the whole VNF of the cluster with external_lb_param, which sets one up.",
+                    cure="heal the whole VNF of the cluster, which sets it up.",
                 )
             if not await backoff.pause():
                 holder = await self._database.read(load_balancers.holder_of, cluster_id)

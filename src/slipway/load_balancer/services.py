@@ -46,10 +46,11 @@ def front_ends(name: str, namespace: str, spec: Any) -> Iterator[FrontEnd]:
     """Of a Service; ports without a number yet are left out. NotBalanced names what is not TCP."""
     if not isinstance(spec, dict) or spec.get("type") != NODE_PORT:
         return
-    for one in spec.get("ports") or ():
+    ports = spec.get("ports")
+    for one in ports if isinstance(ports, list) else ():  # the cluster refuses anything else
         if not isinstance(one, dict):
             continue
-        port, protocol = one.get("nodePort"), one.get("protocol", "TCP")
+        port, protocol = one.get("nodePort"), one.get("protocol") or "TCP"
         if protocol != "TCP":
             raise NotBalanced(f"{namespace}/{name}"[:200], f"{port or one.get('port')}/{protocol}"[:40])
         if type(port) is int and 1 <= port <= 65535 and DNS_LABEL.fullmatch(name):  # a bool is an int, too

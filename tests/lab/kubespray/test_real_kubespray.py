@@ -18,10 +18,21 @@ from slipway.cluster.networks import ClusterNetworks
 from slipway.cluster.spec import Node, SshLogin
 from slipway.kubespray.group_vars import cluster_variables, login_variables, proxy_variables
 from slipway.kubespray.inventory import InventoryHost, as_yaml, hosts_yaml
+from slipway.kubespray.steps.server import SCRIPTS
+from slipway.remote.quoting import run_script
 
 pytestmark = pytest.mark.group(name="kubespray")
 PLAYBOOKS = ("cluster.yml", "scale.yml", "remove-node.yml", "upgrade-cluster.yml", "playbooks/facts.yml")
 NETWORKS = ClusterNetworks(pods="10.233.64.0/18", services="10.233.0.0/18", node_prefix=24)
+VERIFY = """
+- hosts: k8s_cluster
+  connection: local
+  gather_facts: false
+  any_errors_fatal: true
+  roles: [kubespray_defaults]
+  tasks:
+    - ansible.builtin.include_tasks: KUBESPRAY/roles/kubernetes/preinstall/tasks/0040-verify-settings.yml
+"""
 REMOVED = {"node": "worker-2", "skip_confirmation": True}
 
 
@@ -97,3 +108,25 @@ def test_the_variables_pass_kubesprays_own_validation(kubespray: Path, inventory
     printed = ansible(kubespray, "ansible-playbook", "-i", inventory, play)
     assert "failed=0" in printed
     assert "Stop if unsupported options selected" in printed
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_run_for_some_nodes_needs_facts_of_the_others_however_old(
+    kubespray: Path, inventory: Path, tmp_path: Path, known: bool
+) -> None:
+    """kubespray forgets them after a day, and then refuses every --limit: beside a dead node, and for masters alone."""
+    play = tmp_path / "verify.yml"
+    play.write_text(VERIFY.replace("KUBESPRAY", str(kubespray)))
+    (tmp_path / "facts").mkdir()
+    if known:
+        for name in ("master-1", "master-2", "master-3", "worker-1", "worker-2"):
+            cached = tmp_path / "facts" / name
+            cached.write_text(json.dumps({"ansible_default_ipv4": {"address": "192.0.2.1"}}))
+            os.utime(cached, (0, 0))
+    command = run_script(
+        "playbook_run", str(kubespray), str(tmp_path), "verify", os.path.relpath(play, kubespray),
+        "--limit=kube_control_plane", folder=SCRIPTS,
+    )  # fmt: skip
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
+    assert ("not support '--limit' without a populated facts cache" in ended.stdout) is not known, ended.stdout
+    assert ("Stop if non systemd OS type" in ended.stdout) is known  # the next task, which only a machine passes

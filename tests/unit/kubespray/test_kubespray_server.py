@@ -97,6 +97,18 @@ def test_a_directory_below_that_of_another_vnf_is_not_taken(tmp_path: Path) -> N
     assert claim(tmp_path / "clusters-2", "second") == 0
 
 
+def test_a_directory_that_was_moved_and_left_as_a_link_goes_with_all_that_is_in_it(tmp_path: Path) -> None:
+    """The link alone went, and every secret stayed."""
+    inventory, moved = tmp_path / "inventory", tmp_path / "larger disk"
+    assert claim(inventory, "ours") == 0
+    (inventory / "keys").mkdir()
+    inventory.rename(moved)
+    inventory.symlink_to(moved)
+    command = run_script("inventory_remove", str(inventory), "ours", folder=SCRIPTS)
+    subprocess.run(command, check=True, timeout=20)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_home_where_slipway_keeps_its_runs_may_hold_inventories(tmp_path: Path) -> None:
     (tmp_path / ".slipway" / "jobs").mkdir(parents=True)
     assert claim(tmp_path / "kubespray" / "inventory" / "first", "first") == 0

@@ -108,6 +108,20 @@ def test_what_is_wrong_is_named(asked: Any, reason: str) -> None:
         DRIVER.check(new(asked))
 
 
+@pytest.mark.parametrize("ports", ["7", "true", "web", "{port: 80}", "null", "[7, web]"])
+def test_ports_that_are_no_list_are_the_clusters_to_refuse(ports: str) -> None:
+    """The planner broke on them."""
+    manifest = re.sub(r"ports: .*", f"ports: {ports}", SERVICE)
+    [check] = DRIVER.plan("instantiate", BOTH, new(manifest=manifest)).start.steps
+    assert check.args.get("front_ends", []) == []
+
+
+def test_a_protocol_that_is_left_open_is_tcp() -> None:
+    manifest = SERVICE.replace("nodePort: 30080", "nodePort: 30080, protocol: null")
+    [check] = DRIVER.plan("instantiate", BOTH, new(manifest=manifest)).start.steps
+    assert [one["port"] for one in check.args["front_ends"]] == [30080]
+
+
 def test_what_haproxy_can_not_take_is_refused_when_it_is_planned() -> None:
     udp = SERVICE.replace("port: 81", "port: 81, protocol: UDP")
     with pytest.raises(

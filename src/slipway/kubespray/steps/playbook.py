@@ -28,6 +28,7 @@ from slipway.kube.drain import DrainPolicy, drain
 from slipway.kubespray.arguments import AnsibleServer, RemoveNodes, RunPlaybook
 from slipway.kubespray.events import RunReport, read_events
 from slipway.kubespray.group_vars import basic
+from slipway.kubespray.inventory import MASTERS
 from slipway.kubespray.steps.inventory import CHANGED
 from slipway.kubespray.steps.server import SCRIPTS, ansible_host, log, run, runs_prefix
 from slipway.model.action import StepContext
@@ -111,11 +112,11 @@ def run_name(ansible: AnsibleServer, ctx: StepContext, run_id: str, *command: st
 
 
 def limit_options(limit: Sequence[str], dead: Iterable[str]) -> list[str]:
-    """The nodes that are meant; or all but those that are dead, for Ansible would wait for them and give up."""
-    if limit:
+    """The nodes that are meant by name; else a group, or all, but for the dead: Ansible would wait and give up."""
+    if limit and MASTERS not in limit:
         return [f"--limit={','.join(limit)}"]
-    without = ":".join(f"!{name}" for name in sorted(dead))
-    return [f"--limit=all:{without}"] if without else []
+    without = [f"!{name}" for name in sorted(dead)]
+    return [f"--limit={':'.join([*(limit or ['all']), *without])}"] if limit or without else []
 
 
 def variable_options(variables: Mapping[str, object]) -> list[str]:

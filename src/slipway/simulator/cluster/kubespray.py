@@ -1,7 +1,8 @@
 """kubespray's playbooks on simulated hosts: what they do to the cluster, and the rules that a real one keeps.
 
 A host that has no power fails the run, unless the limit leaves it out. The first master must stand; workers join by
-scale.yml, masters by cluster.yml; a removal must be confirmed, and is none of the first master.
+scale.yml, masters by cluster.yml; a removal must be confirmed, and is none of the first master. With a limit the facts
+of all other hosts must be in the cache beside the inventory.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ class Run:
     groups: dict[str, list[str]]
     variables: dict[str, Any]
     limit: set[str]
+    server: SimulatedHost
+    cache: str
     events: list[dict[str, Any]] = field(default_factory=list)
 
     def task(self, name: str, hosts: Sequence[str]) -> None:
@@ -66,6 +69,16 @@ class Run:
                 why = f"Failed to connect to the host via ssh: {self.hosts[host]['ansible_host']} port 22: timed out"
                 raise TaskError(host, name, why, UNREACHABLE)
             self.events.append({"event": "ok", "host": host, "changed": True})
+
+    def gather_facts(self, hosts: Sequence[str]) -> None:
+        self.task("Gather minimal facts", hosts)
+        for name in hosts:
+            self.server.write(f"{self.cache}/{name}", "{}")
+
+    def check_cache(self) -> None:
+        if unknown := [name for name in self.hosts if f"{self.cache}/{name}" not in self.server.files]:
+            task = "kubernetes/preinstall : Stop if any host not in '--limit' does not have a fact cache"
+            raise TaskError(self.masters[0], task, f"The following excluded hosts are not cached: {unknown}")
 
     def machine(self, name: str) -> str | None:
         row = self.db.execute(_MACHINE_AT, (self.hosts[name]["ip"], self.instance)).fetchone()
@@ -125,7 +138,8 @@ def _read(db: sqlite3.Connection, server: SimulatedHost, inventory: str, options
     hosts = document["hosts"]
     groups = {name: list(group.get("hosts") or ()) for name, group in document["children"].items()}
     limit = next((one.removeprefix("--limit=") for one in options if one.startswith("--limit=")), "all")
-    return Run(db, owner(server, inventory) or "", hosts, groups, variables, _limit(limit, hosts, groups))
+    chosen = _limit(limit, hosts, groups)
+    return Run(db, owner(server, inventory) or "", hosts, groups, variables, chosen, server, f"{inventory}/facts")
 
 
 def _limit(pattern: str, hosts: dict[str, Any], groups: dict[str, list[str]]) -> set[str]:
@@ -140,6 +154,8 @@ def _limit(pattern: str, hosts: dict[str, Any], groups: dict[str, list[str]]) ->
 
 def _cluster(run: Run) -> None:
     run.task("bootstrap_os : Check connection", run.limited(list(run.hosts)))
+    run.gather_facts(run.limited(list(run.hosts)))
+    run.check_cache()
     _configure_containerd(run, run.limited(list(run.hosts)))
     first = run.host(run.masters[0])
     if find_cluster(run.db, first.cluster) is None:
@@ -156,6 +172,8 @@ def _cluster(run: Run) -> None:
 
 def _scale(run: Run) -> None:
     run.task("bootstrap_os : Check connection", run.limited(run.workers))
+    run.gather_facts(run.limited(run.workers))
+    run.check_cache()
     _configure_containerd(run, run.limited(run.workers))
     cluster = run.cluster()
     for name in run.limited(run.workers):
@@ -163,7 +181,7 @@ def _scale(run: Run) -> None:
 
 
 def _facts(run: Run) -> None:
-    run.task("Gather minimal facts", run.limited(list(run.hosts)))
+    run.gather_facts(run.limited(list(run.hosts)))
 
 
 def _remove(run: Run) -> None:
@@ -197,6 +215,7 @@ def _leave(run: Run, name: str, cluster_id: str, *, reset: bool) -> None:
 
 def _upgrade(run: Run) -> None:
     _facts(run)
+    run.check_cache()
     wanted = str(run.variables["kube_version"])
     for at, name in enumerate([*run.masters, *run.workers]):
         _configure_containerd(run, [name])
