@@ -99,12 +99,12 @@ async def test_a_frozen_worker_that_wakes_after_the_take_over_writes_nothing(dat
 
 async def test_a_worker_frozen_inside_a_transaction_keeps_nobody_from_its_operation(postgresql_url: URL) -> None:
     """Its lock would be held for as long as it is frozen, or until TCP notices that its host has gone."""
-    database = Database(postgresql_url, idle_seconds=0.5)
+    database, impatient = Database(postgresql_url), Database(postgresql_url, idle_seconds=0.5)
     frozen = Yard(database)
     await frozen.worker.take_lease()
     operation_id = await frozen.accept(chain("a"))
     (claimed,) = await database.write(operations.claim, frozen.worker.id, [], 1, 1, orphans=False)
-    with database.engine.connect() as connection:
+    with impatient.engine.connect() as connection:
         operations.fenced(connection, operation_id, claimed.epoch)
         await _end_lease(database, frozen)
         async with Yard(database) as heir:
@@ -117,6 +117,7 @@ async def test_a_worker_frozen_inside_a_transaction_keeps_nobody_from_its_operat
     with pytest.raises(LeaseLost):
         await database.write(operations.fenced, operation_id, claimed.epoch)
     database.close()
+    impatient.close()
 
 
 async def test_a_worker_that_leaves_hands_back_what_it_runs(database: Database) -> None:
