@@ -29,6 +29,15 @@ def test_several_documents_are_objects_in_their_order_and_empty_ones_are_none() 
     assert [one.at for one in found] == [0, 1]
 
 
+def test_small_files_that_are_large_when_aliases_are_spelled_out_are_not_all_taken() -> None:
+    many = "a: &a [" + "{}," * 99 + "]\nb: &b [" + "*a," * 99 + "]\nc: [" + "*b," * 50 + "]\n"
+    texts = {f"{n}.yaml": f"apiVersion: v1\nkind: X\nmetadata: {{name: x{n}}}\n{many}".encode() for n in range(5)}
+    files = {path: PackageFile(content=text, digest=sha256(text).hexdigest()) for path, text in texts.items()}
+    with pytest.raises(PackageError, match="more than 2000000 values, aliases spelled out") as caught:
+        manifests_of(files, sorted(files))
+    assert caught.value.file == "3.yaml"
+
+
 def test_a_list_is_what_it_holds() -> None:
     items = "\n".join(f"- {{apiVersion: v1, kind: Secret, metadata: {{name: {name}}}}}" for name in "ab")
     assert [str(one) for one in read(f"apiVersion: v1\nkind: List\nitems:\n{items}\n")] == ["Secret a", "Secret b"]

@@ -20,6 +20,7 @@ from slipway.package.limits import DEFAULT_LIMITS
 from slipway.package.yaml_reader import YamlMap, YamlSeq, plain, read_yaml_documents
 
 MOST_VALUES = 600_000  # of one file, aliases spelled out
+MOST_VALUES_OF_ALL = 2_000_000  # of one VNF: they are in memory together
 MOST_OBJECTS = 2_000  # of one VNF
 LONGEST_NAME = 253
 OURS = "slipway.io/"  # labels and annotations that say whose an object is
@@ -84,7 +85,19 @@ class Manifest:
 
 def manifests_of(files: Mapping[str, PackageFile], paths: Iterable[str]) -> list[Manifest]:
     """All objects, in the order of files and documents. PackageError says which one is wrong, and how."""
-    found = [one for path in paths if path in files for one in parsed(path, files[path].content)[0]]
+    found, values = list[Manifest](), 0
+    for path in paths:
+        if path not in files:
+            continue
+        objects, _, size = _read(path, files[path].content)
+        values += size
+        if values > MOST_VALUES_OF_ALL:
+            raise PackageError(
+                f"The manifests have more than {MOST_VALUES_OF_ALL} values, aliases spelled out.",
+                file=path,
+                cure="use fewer aliases, or make two VNFs of it.",
+            )
+        found += objects
     if len(found) > MOST_OBJECTS:
         raise PackageError(
             f"The manifests have {len(found)} objects; at most {MOST_OBJECTS} can be one VNF.",
@@ -97,17 +110,23 @@ def rules_of(files: Mapping[str, PackageFile], paths: Iterable[str]) -> tuple[Ru
     return tuple(rule for path in paths if path in files for rule in parsed(path, files[path].content)[1])
 
 
-@lru_cache(maxsize=16)
 def parsed(path: str, content: bytes) -> tuple[tuple[Manifest, ...], tuple[Rule, ...]]:
-    """The objects and the readiness rules of a file. Kept, since each step of a plan reads it again."""
-    documents, _ = read_yaml_documents(content, path, DEFAULT_LIMITS, MOST_VALUES)
+    """The objects and the readiness rules of a file."""
+    objects, rules, _ = _read(path, content)
+    return objects, rules
+
+
+@lru_cache(maxsize=16)
+def _read(path: str, content: bytes) -> tuple[tuple[Manifest, ...], tuple[Rule, ...], int]:
+    """And how many values it has. Kept, since each step of a plan reads it again."""
+    documents, size = read_yaml_documents(content, path, DEFAULT_LIMITS, MOST_VALUES)
     objects, rules = list[Manifest](), list[Rule]()
     for document in documents:
         if (document.get("apiVersion"), document.get("kind")) == RULES:
             rules += read_rules(plain(document).get("rules"), path)
         else:
             objects += (_manifest(one, path, at) for at, one in enumerate(_items(document, path), len(objects)))
-    return tuple(objects), tuple(rules)
+    return tuple(objects), tuple(rules), size
 
 
 @lru_cache(maxsize=16)
