@@ -245,7 +245,7 @@ def test_an_address_without_tls_is_refused() -> None:
     ],
 )
 def test_an_address_that_can_not_be_asked_is_refused_before_it_is_kept(interface: dict[str, str]) -> None:
-    with pytest.raises(BadRequest, match="The (address|name) of the Kubernetes API"):
+    with pytest.raises(BadRequest, match=r"The (address|name) of the Kubernetes API"):
         driver.validate(VimConnection(KUBERNETES, interface, {"bearer_token": "t"}, {}))
 
 
