@@ -85,24 +85,28 @@ class Manifest:
 
 def manifests_of(files: Mapping[str, PackageFile], paths: Iterable[str]) -> list[Manifest]:
     """All objects, in the order of files and documents. PackageError says which one is wrong, and how."""
-    found, values = list[Manifest](), 0
-    for path in paths:
-        if path not in files:
-            continue
-        objects, _, size = _read(path, files[path].content)
-        values += size
-        if values > MOST_VALUES_OF_ALL:
-            raise PackageError(
-                f"The manifests have more than {MOST_VALUES_OF_ALL} values, aliases spelled out.",
-                file=path,
-                cure="use fewer aliases, or make two VNFs of it.",
-            )
-        found += objects
+    found = read_together((path, files[path].content) for path in paths if path in files)
     if len(found) > MOST_OBJECTS:
         raise PackageError(
             f"The manifests have {len(found)} objects; at most {MOST_OBJECTS} can be one VNF.",
             cure="make two VNFs of it.",
         )
+    return found
+
+
+def read_together(texts: Iterable[tuple[str, bytes]], most: int = MOST_VALUES_OF_ALL) -> list[Manifest]:
+    """The objects of several texts, each with its name: they are in memory together."""
+    found, values = list[Manifest](), 0
+    for name, text in texts:
+        objects, _, size = _read(name, text)
+        values += size
+        if values > most:
+            raise PackageError(
+                f"The manifests have more than {most} values, aliases spelled out.",
+                file=name,
+                cure="use fewer aliases, or make two VNFs of it.",
+            )
+        found += objects
     return found
 
 
