@@ -24,7 +24,9 @@ MOST_VALUES_OF_ALL = 2_000_000  # of one VNF: they are in memory together
 MOST_OBJECTS = 2_000  # of one VNF
 LONGEST_NAME = 253
 OURS = "slipway.io/"  # labels and annotations that say whose an object is
-OF_THE_SERVER = ("uid", "resourceVersion", "managedFields")  # in what was read from a cluster
+# In what was read from a cluster. An owner is known by its uid: one that is not there takes the object along, and who
+# names that of another VNF would be counted among its VNFCs.
+OF_THE_SERVER = ("uid", "resourceVersion", "managedFields", "ownerReferences")
 SECRET = ("v1", "Secret")
 JOB, TIME_TO_LIVE = ("batch", "Job"), "ttlSecondsAfterFinished"
 RULES = ("slipway.io/v1", "ReadinessRules")
@@ -185,7 +187,7 @@ def _manifest(document: YamlMap, path: str, at: int) -> Manifest:
         raise _error(
             metadata,
             path,
-            f"{_called(document)}: metadata.{given[0]} is for the API server to set, and of another object",
+            f"{_called(document)}: metadata.{given[0]} is for the cluster to set, and of another object",
             "leave it out",
             given[0],
         )
