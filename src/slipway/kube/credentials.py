@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import ssl
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,8 @@ from slipway.outgoing.tls import RefusedPem, check_pem, load_chain
 from slipway.package.yaml_reader import read_yaml
 
 LARGEST = 1 << 20  # bytes of a kubeconfig
+# Beginning with a dot, TLS would not take it; an address may be one.
+_SERVER_NAME = re.compile(r"[A-Za-z0-9_:][A-Za-z0-9_.:-]{0,252}")
 FLATTEN = "give the output of `kubectl config view --raw --flatten --minify`."
 
 
@@ -34,6 +37,11 @@ class Credentials:
     def __post_init__(self) -> None:
         if not _is_https(self.server):
             raise StepError("The address of the Kubernetes API is not an https:// URL.", cure="give https://host:port.")
+        if self.server_name and not _SERVER_NAME.fullmatch(self.server_name):
+            raise StepError(
+                "The name of the Kubernetes API (tls_server_name) is none that a certificate has.",
+                cure="give it as kubernetes.default, or leave it out.",
+            )
         if self.token is not None and not _is_header(self.token):
             raise StepError(
                 "The token for Kubernetes has characters that no token has.", cure="give it without spaces."
@@ -157,12 +165,16 @@ def _string_or_none(part: dict[str, Any], key: str) -> str | None:
 
 
 def _is_https(server: str) -> bool:
+    """One that can be asked, too: httpx is stricter about hosts and characters."""
+    import httpx  # a tenth of a second that no start of the server should pay
+
     try:
         parts = urlsplit(server)
-        _ = parts.port
-    except ValueError:
+        httpx.URL(server)
+    except (ValueError, httpx.InvalidURL):
         return False
-    return parts.scheme == "https" and bool(parts.hostname) and "@" not in parts.netloc and not parts.query
+    alone = not (parts.query or parts.fragment)
+    return parts.scheme == "https" and bool(parts.hostname) and "@" not in parts.netloc and alone
 
 
 def _is_header(token: str) -> bool:

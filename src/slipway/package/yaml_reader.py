@@ -24,6 +24,7 @@ _SEQ_TAGS = frozenset({None, "!", _CORE + "seq"})
 _KEY_TAGS = frozenset({None, "!", _CORE + "str"})  # by any other a reader that comes after this one may merge
 MERGE = "<<"
 LONGEST_KEY = 1024
+CHARACTERS = 64  # that an alias stands for count as one value more: written out, they take memory each time
 
 
 class YamlMap(dict[str, Any]):
@@ -64,13 +65,14 @@ class YamlDocument:
 
 @dataclass(slots=True)
 class _Value:
-    """A finished node: what it is, as written, and how large it is with its aliases spelled out."""
+    """A finished node: what it is, as written, and how many values and characters it has, aliases spelled out."""
 
     content: Any
     line: int
     raw: str | None = None
     size: int = 1
     height: int = 0
+    length: int = 0
 
 
 @dataclass(slots=True)
@@ -80,6 +82,7 @@ class _Open:
     content: YamlMap | YamlSeq
     anchor: str | None
     size_before: int
+    length_before: int
     height: int = 0
     key: str | None = None
     key_line: int = 0
@@ -116,7 +119,7 @@ class _Builder:
         self.documents: list[YamlMap] = []
         self.stack: list[_Open] = []
         self.anchors: dict[str, _Value | None] = {}
-        self.size = 0
+        self.size = self.length = 0
         self.root: _Value | None = None
 
     def build(self, text: str) -> YamlDocument:
@@ -166,8 +169,9 @@ class _Builder:
     def _count(self, nodes: int, line: int) -> None:
         self.size += nodes
         if self.size > self.allowance:
+            most = max(self.allowance, self.limits.yaml_nodes)  # what is left for one of several files says little
             raise self._error(
-                f"The package's YAML has more than {self.limits.yaml_nodes} values, aliases spelled out.",
+                f"The package's YAML has more than {most} values, aliases spelled out.",
                 line,
                 "use fewer aliases, or a smaller file.",
             )
@@ -181,19 +185,20 @@ class _Builder:
             raise self._error("A mapping's key is itself a mapping or list.", content.line, "use text as keys.")
         if event.anchor:
             self.anchors[event.anchor] = None
-        self.stack.append(_Open(content, event.anchor, self.size))
+        self.stack.append(_Open(content, event.anchor, self.size, self.length))
         self._count(1, content.line)
 
     def _close(self) -> None:
         done = self.stack.pop()
         if done.merges:
             _merge(done.content, done.merges)
-        size = self.size - done.size_before
-        self._add(_Value(done.content, done.content.line, None, size, done.height + 1), done.anchor)
+        size, length = self.size - done.size_before, self.length - done.length_before
+        self._add(_Value(done.content, done.content.line, None, size, done.height + 1, length), done.anchor)
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
         text, line = event.value, _line(event)
         self._count(1, line)
+        self.length += len(text)
         if "\0" in text or not (text.isascii() or _encodable(text)):
             raise self._error("The text contains a NUL or half a character.", line, "remove it.")
         top = self.stack[-1] if self.stack else None
@@ -202,10 +207,11 @@ class _Builder:
                 raise self._foreign_tag(event.tag, line)
             self._key(top, top.content, text, line, plain=event.implicit[0])
             if event.anchor:
-                self.anchors[event.anchor] = _Value(text, line)
+                self.anchors[event.anchor] = _Value(text, line, length=len(text))
             return
         content = self._resolve(event, text, line)
-        self._add(_Value(content, line, None if isinstance(content, str) else text), event.anchor)
+        raw = None if isinstance(content, str) else text
+        self._add(_Value(content, line, raw, length=len(text)), event.anchor)
 
     def _resolve(self, event: yaml.ScalarEvent, text: str, line: int) -> Any:
         if event.tag is None or event.tag == "!":
@@ -241,7 +247,8 @@ class _Builder:
             )
         if len(self.stack) + value.height > self.limits.yaml_depth:
             raise self._error("The YAML is nested too deeply.", line, "flatten it.")
-        self._count(value.size, line)
+        self._count(value.size + value.length // CHARACTERS, line)
+        self.length += value.length
         top = self.stack[-1]
         if isinstance(top.content, YamlMap) and top.key is None:
             if not isinstance(value.content, str):

@@ -86,6 +86,12 @@ HOSTILE = {
     "a password in the URL": kubeconfig({"server": "https://canary:canary@10.0.0.1"}),
     "no port": kubeconfig({"server": "https://10.0.0.1:canary"}),
     "no server": kubeconfig({"server": None}),
+    "a host that is no name": kubeconfig({"server": "https://xn--ü-canary:6443"}),
+    "half a character": kubeconfig({"server": "https://canary\ud800:6443"}),
+    "a path that can't be sent": kubeconfig({"server": "https://10.0.0.1/canary\x7f"}),
+    "a fragment": kubeconfig({"server": "https://10.0.0.1/#canary"}),
+    "no name of a certificate": kubeconfig({"tls-server-name": ".canary"}),
+    "a name of nothing": kubeconfig({"tls-server-name": "canary" * 50}),
     "a header in the token": kubeconfig(user={"token": "a\r\nX-Canary: 1"}),
 }
 

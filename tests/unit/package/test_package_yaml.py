@@ -50,6 +50,23 @@ def test_aliases_in_moderation() -> None:
     assert root("a: &x {b: 1}\nc: [*x, *x]") == {"a": {"b": 1}, "c": [{"b": 1}, {"b": 1}]}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &x {long}\nb: [{many}]",
+        "a: {{&x {long}: 1}}\nb: [{many}]",
+        "a: &x {{b: {long}}}\nb: [{many}]",
+        "a: &y {long}\nb: &x [*y]\nc: [{many}]",
+    ],
+    ids=["a text", "a key", "in a mapping", "an alias of an alias"],
+)
+def test_aliases_of_a_long_text_are_long_as_well(text: str) -> None:
+    length = 1000 if "{{&x" in text else 100_000
+    document = text.format(long="x" * length, many=",".join(["*x"] * (15_000_000 // length)))
+    with pytest.raises(PackageError, match=r"a\.yaml:\d: .*aliases spelled out"):
+        root(document)
+
+
 def test_merge_keys_yield_to_own_keys_and_to_earlier_maps() -> None:
     document = root("a: &a {x: 1, y: 1}\nb: &b {y: 2, z: 2}\nc: {<<: [*a, *b], x: own}")
     assert document["c"] == {"x": "own", "y": 1, "z": 2}

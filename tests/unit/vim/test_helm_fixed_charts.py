@@ -63,7 +63,7 @@ def test_what_is_in_an_object_is_text_to_every_reader(text: str) -> None:
 def test_what_only_some_readers_see_is_refused() -> None:
     """To Helm `!!binary bmFtZQ==` is another `name`, and the last one counts."""
     given = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: harmless\n  !!binary bmFtZQ==: victim\n"
-    with pytest.raises(VimError, match="release web:5: The tag .*binary"):
+    with pytest.raises(VimError, match=r"release web:5: The tag .*binary"):
         read_manifest("web", given.encode())
 
 

@@ -73,6 +73,13 @@ def test_a_hook_that_is_a_list_is_refused() -> None:
         rendered_release("web", json.dumps({"manifest": "", "hooks": [{"manifest": hook}]}).encode())
 
 
+def test_small_hooks_that_are_large_when_aliases_are_spelled_out_are_not_all_taken() -> None:
+    many = "a: &a [" + "{}," * 99 + "]\nb: &b [" + "*a," * 99 + "]\nc: [" + "*b," * 25 + "]\n"
+    hooks = [{"manifest": f"{JOB.replace('migrate', f'migrate-{n}')}\n{many}"} for n in range(4)]
+    with pytest.raises(VimError, match="more than 600000 values, aliases spelled out"):
+        rendered_release("web", json.dumps({"manifest": "", "hooks": hooks}).encode())
+
+
 @pytest.mark.parametrize(
     ("said", "runs"), [("pre-delete", True), ("test, Post-Delete ", True), ("pre-install", False), ("", False)]
 )

@@ -78,3 +78,19 @@ async def test_a_server_that_may_not_be_asked_has_no_proxy() -> None:
     with pytest.raises(OutgoingRequestError, match="never allowed"):
         async with guarded_proxy(guard("169.254.169.254"), "https://api.example:6443"):
             pass
+
+
+async def test_connections_that_are_open_when_helm_has_ended_are_no_fault_in_the_log() -> None:
+    told: list[str] = []
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(lambda _, context: told.append(str(context["message"])))
+    async with echo() as port:
+        async with guarded_proxy(guard("127.0.0.1"), f"https://api.example:{port}") as proxy:
+            url = urlsplit(proxy)
+            proof = b64encode(f"{url.username}:{url.password}".encode()).decode()
+            reader, writer = await asyncio.open_connection(url.hostname, url.port)
+            writer.write(f"CONNECT api.example:{port} HTTP/1.1\r\nProxy-Authorization: Basic {proof}\r\n\r\n".encode())
+            assert b" 200 " in await reader.readuntil(b"\r\n\r\n")
+        await asyncio.sleep(0)
+        writer.close()
+    assert told == []

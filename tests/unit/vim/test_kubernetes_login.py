@@ -235,6 +235,20 @@ def test_an_address_without_tls_is_refused() -> None:
             driver.validate(VimConnection(KUBERNETES, {"endpoint": endpoint}, {"bearer_token": "t"}, {}))
 
 
+@pytest.mark.parametrize(
+    "interface",
+    [
+        {"endpoint": "https://xn--ü:6443"},
+        {"endpoint": "https://k:6443/\x7f"},
+        {"endpoint": "https://k:6443/#part"},
+        {"endpoint": "https://k:6443", "tls_server_name": ".k"},
+    ],
+)
+def test_an_address_that_can_not_be_asked_is_refused_before_it_is_kept(interface: dict[str, str]) -> None:
+    with pytest.raises(BadRequest, match=r"The (address|name) of the Kubernetes API"):
+        driver.validate(VimConnection(KUBERNETES, interface, {"bearer_token": "t"}, {}))
+
+
 @pytest.mark.parametrize("many", [101, 11_000])
 def test_a_ca_of_too_many_certificates_is_refused_before_it_is_read(cluster: Cluster, many: int) -> None:
     began = time.process_time()

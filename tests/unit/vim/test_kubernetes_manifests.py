@@ -29,6 +29,21 @@ def test_several_documents_are_objects_in_their_order_and_empty_ones_are_none() 
     assert [one.at for one in found] == [0, 1]
 
 
+def test_small_files_that_are_large_when_aliases_are_spelled_out_are_not_all_taken() -> None:
+    many = "a: &a [" + "{}," * 99 + "]\nb: &b [" + "*a," * 99 + "]\nc: [" + "*b," * 50 + "]\n"
+    texts = {f"{n}.yaml": f"apiVersion: v1\nkind: X\nmetadata: {{name: x{n}}}\n{many}".encode() for n in range(5)}
+    files = {path: PackageFile(content=text, digest=sha256(text).hexdigest()) for path, text in texts.items()}
+    with pytest.raises(PackageError, match="more than 2000000 values, aliases spelled out") as caught:
+        manifests_of(files, sorted(files))
+    assert caught.value.file == "3.yaml"
+
+
+def test_an_object_does_not_say_whom_it_belongs_to() -> None:
+    owner = "{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: 0d6f2c5e-4b7a-4e1c-9b52-6f0a3d1c7e21}"
+    with pytest.raises(PackageError, match=r"Pod a: metadata\.ownerReferences is for the cluster to set"):
+        read(f"apiVersion: v1\nkind: Pod\nmetadata: {{name: a, ownerReferences: [{owner}]}}\n")
+
+
 def test_a_list_is_what_it_holds() -> None:
     items = "\n".join(f"- {{apiVersion: v1, kind: Secret, metadata: {{name: {name}}}}}" for name in "ab")
     assert [str(one) for one in read(f"apiVersion: v1\nkind: List\nitems:\n{items}\n")] == ["Secret a", "Secret b"]
@@ -58,7 +73,7 @@ def test_numbers_are_read_as_kubernetes_does() -> None:
         ("apiVersion: v1\nkind: Pod\nmetadata:\n  generateName: a-\n", "cnf.yaml:4: Pod has a generateName"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {b: 1}}\n", "metadata.labels must be strings"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, annotations: {slipway.io/vdu: b}}\n", "which Slipway sets"),
-        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, uid: b}\n", "metadata.uid is for the API server to set"),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: a, uid: b}\n", "metadata.uid is for the cluster to set"),
         (workload().replace("labels: {app: web}", "labels: {slipway.io/instance: b}"), "which Slipway sets"),
         ("apiVersion: v1\nkind: List\nitems: {}\n", "items of a List must be a list"),
         (SECRET.format("data: 4711"), "cnf.yaml:4: Secret a: data must be strings"),

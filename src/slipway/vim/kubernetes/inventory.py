@@ -26,7 +26,7 @@ async def find(api: ObjectApi, instance_id: str, inventory: Found) -> Found:
     there = [one for one in inventory.objects if one.id.startswith(PREREQUISITE)]
     return Found(
         objects=(
-            *(found_object(one) for one in ours if OBJECT in _annotations(one)),
+            *_found_objects([one for one in ours if OBJECT in _annotations(one)]),
             *there,
             *await find_releases(api, instance_id, inventory),
         ),
@@ -61,17 +61,25 @@ async def labelled_of(api: ObjectApi, instance_id: str, resource: Resource, name
     return [{**one, "apiVersion": resource.api_version, "kind": resource.kind} for one in listed]
 
 
-def found_object(one: Object) -> FoundObject:
-    metadata, notes = one["metadata"], _annotations(one)
-    return FoundObject(
-        id=notes[OBJECT],
-        kind=one["kind"],
-        name=metadata["name"],
-        namespace=metadata.get("namespace"),
-        api_version=one["apiVersion"],
-        digest=notes.get(CONTENT),
-        vdu=notes.get(VDU),
-    )
+def _found_objects(ours: Objects) -> Iterable[FoundObject]:
+    """What is being deleted, or is in a namespace that is, has no digest: it will be gone, whatever it says now."""
+    leaving = {one["metadata"]["name"] for one in ours if one["kind"] == "Namespace" and _is_leaving(one)}
+    for one in ours:
+        metadata, notes = one["metadata"], _annotations(one)
+        stays = not _is_leaving(one) and metadata.get("namespace") not in leaving
+        yield FoundObject(
+            id=notes[OBJECT],
+            kind=one["kind"],
+            name=metadata["name"],
+            namespace=metadata.get("namespace"),
+            api_version=one["apiVersion"],
+            digest=notes.get(CONTENT) if stays else None,
+            vdu=notes.get(VDU),
+        )
+
+
+def _is_leaving(one: Object) -> bool:
+    return "deletionTimestamp" in one["metadata"]
 
 
 def _annotations(one: Object) -> dict[str, str]:

@@ -20,10 +20,13 @@ from slipway.package.limits import DEFAULT_LIMITS
 from slipway.package.yaml_reader import YamlMap, YamlSeq, plain, read_yaml_documents
 
 MOST_VALUES = 600_000  # of one file, aliases spelled out
+MOST_VALUES_OF_ALL = 2_000_000  # of one VNF: they are in memory together
 MOST_OBJECTS = 2_000  # of one VNF
 LONGEST_NAME = 253
 OURS = "slipway.io/"  # labels and annotations that say whose an object is
-OF_THE_SERVER = ("uid", "resourceVersion", "managedFields")  # in what was read from a cluster
+# In what was read from a cluster. An owner is known by its uid: one that is not there takes the object along, and who
+# names that of another VNF would be counted among its VNFCs.
+OF_THE_SERVER = ("uid", "resourceVersion", "managedFields", "ownerReferences")
 SECRET = ("v1", "Secret")
 JOB, TIME_TO_LIVE = ("batch", "Job"), "ttlSecondsAfterFinished"
 RULES = ("slipway.io/v1", "ReadinessRules")
@@ -84,7 +87,7 @@ class Manifest:
 
 def manifests_of(files: Mapping[str, PackageFile], paths: Iterable[str]) -> list[Manifest]:
     """All objects, in the order of files and documents. PackageError says which one is wrong, and how."""
-    found = [one for path in paths if path in files for one in parsed(path, files[path].content)[0]]
+    found = read_together((path, files[path].content) for path in paths if path in files)
     if len(found) > MOST_OBJECTS:
         raise PackageError(
             f"The manifests have {len(found)} objects; at most {MOST_OBJECTS} can be one VNF.",
@@ -93,21 +96,43 @@ def manifests_of(files: Mapping[str, PackageFile], paths: Iterable[str]) -> list
     return found
 
 
+def read_together(texts: Iterable[tuple[str, bytes]], most: int = MOST_VALUES_OF_ALL) -> list[Manifest]:
+    """The objects of several texts, each with its name: they are in memory together."""
+    found, values = list[Manifest](), 0
+    for name, text in texts:
+        objects, _, size = _read(name, text)
+        values += size
+        if values > most:
+            raise PackageError(
+                f"The manifests have more than {most} values, aliases spelled out.",
+                file=name,
+                cure="use fewer aliases, or make two VNFs of it.",
+            )
+        found += objects
+    return found
+
+
 def rules_of(files: Mapping[str, PackageFile], paths: Iterable[str]) -> tuple[Rule, ...]:
     return tuple(rule for path in paths if path in files for rule in parsed(path, files[path].content)[1])
 
 
-@lru_cache(maxsize=16)
 def parsed(path: str, content: bytes) -> tuple[tuple[Manifest, ...], tuple[Rule, ...]]:
-    """The objects and the readiness rules of a file. Kept, since each step of a plan reads it again."""
-    documents, _ = read_yaml_documents(content, path, DEFAULT_LIMITS, MOST_VALUES)
+    """The objects and the readiness rules of a file."""
+    objects, rules, _ = _read(path, content)
+    return objects, rules
+
+
+@lru_cache(maxsize=16)
+def _read(path: str, content: bytes) -> tuple[tuple[Manifest, ...], tuple[Rule, ...], int]:
+    """And how many values it has. Kept, since each step of a plan reads it again."""
+    documents, size = read_yaml_documents(content, path, DEFAULT_LIMITS, MOST_VALUES)
     objects, rules = list[Manifest](), list[Rule]()
     for document in documents:
         if (document.get("apiVersion"), document.get("kind")) == RULES:
             rules += read_rules(plain(document).get("rules"), path)
         else:
             objects += (_manifest(one, path, at) for at, one in enumerate(_items(document, path), len(objects)))
-    return tuple(objects), tuple(rules)
+    return tuple(objects), tuple(rules), size
 
 
 @lru_cache(maxsize=16)
@@ -162,7 +187,7 @@ def _manifest(document: YamlMap, path: str, at: int) -> Manifest:
         raise _error(
             metadata,
             path,
-            f"{_called(document)}: metadata.{given[0]} is for the API server to set, and of another object",
+            f"{_called(document)}: metadata.{given[0]} is for the cluster to set, and of another object",
             "leave it out",
             given[0],
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,14 +35,15 @@ class Session:
         found = []
         for file in files:
             content = await self.ctx.package_file(file.vnfd_id, file.path, file.digest)
-            manifests, _ = parsed(file.path, content)
+            manifests, _ = await asyncio.to_thread(parsed, file.path, content)  # it may be large
             found += [(plan, manifests[plan.at]) for plan in file.objects]
         return found
 
     async def rules(self, files: tuple[FileObjects, ...]) -> tuple[Rule, ...]:
         rules = list[Rule]()
         for file in files:
-            rules += rules_in(file.path, await self.ctx.package_file(file.vnfd_id, file.path, file.digest))[0]
+            content = await self.ctx.package_file(file.vnfd_id, file.path, file.digest)
+            rules += (await asyncio.to_thread(rules_in, file.path, content))[0]
         return tuple(rules)
 
     async def ref(self, one: ObjectPlan | Placed, override: str | None) -> ObjectRef:

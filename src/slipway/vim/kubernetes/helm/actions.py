@@ -103,8 +103,9 @@ class _Place:
     async def helm(self, *verb: str, options: Sequence[str] = (), names: Sequence[str] = ()) -> bytes:
         return await self.workspace.helm(verb, options, (self.release, *names), HELM_SECONDS)
 
-    async def manifest(self) -> bytes:
-        return await self.workspace.helm(("get", "manifest"), (), (self.release,), QUICK_SECONDS)
+    async def manifests(self) -> tuple[Manifest, ...]:
+        printed = await self.workspace.helm(("get", "manifest"), (), (self.release,), QUICK_SECONDS)
+        return await asyncio.to_thread(read_manifest, self.release, printed)
 
 
 class ReleaseActions:
@@ -221,11 +222,11 @@ async def _made(
     upgrade += [f"--timeout={HOOK_SECONDS}s", "--output=json"]
     if chart.defines_kinds and newest is None:  # nobody may serve them yet: a cluster could not look at objects of them
         rendered = await place.helm("template", options=[f"--values={file}"], names=[str(directory)])
-        await _check(place, args, read_manifest(args.release, rendered))
+        await _check(place, args, await asyncio.to_thread(read_manifest, args.release, rendered))
         await _make_kinds(place, chart, [*upgrade, _labelled({**labels, DIGEST: KINDS_ALONE})])
     options = [*upgrade, _labelled(labels)]
     rendered = await place.helm("upgrade", options=[*options, "--dry-run=server"], names=[str(directory)])
-    looked_at = rendered_release(args.release, rendered)
+    looked_at = await asyncio.to_thread(rendered_release, args.release, rendered)
     objects = [one for one in looked_at if not is_hook(one)]
     for one in objects:
         await placed(session, one, place.namespace)  # a kind that nobody serves is named
@@ -233,7 +234,8 @@ async def _made(
     session.ctx.progress(f"chart {chart} makes {len(objects)} objects")
     if newest:
         await note_begun(session.api, place.namespace, newest, session.owner.operation_id)
-    fixed = await asyncio.to_thread(place.workspace.write_tree, "fixed", fixed_chart(chart, looked_at))
+    files = await asyncio.to_thread(fixed_chart, chart, looked_at)
+    fixed = await asyncio.to_thread(place.workspace.write_tree, "fixed", files)
     await place.helm("upgrade", options=options, names=[str(fixed)])
     made = await place.newest()
     if made is None or not made.is_deployed:
@@ -255,7 +257,8 @@ async def _check(place: _Place, args: Upgrade, rendered: Sequence[Manifest]) -> 
 
 async def _make_kinds(place: _Place, chart: Chart, options: Sequence[str]) -> None:
     """Helm makes those of a chart when it installs one: here a release of nothing else, which is then forgotten."""
-    directory = await asyncio.to_thread(place.workspace.write_tree, "kinds", kinds_alone(chart))
+    files = await asyncio.to_thread(kinds_alone, chart)
+    directory = await asyncio.to_thread(place.workspace.write_tree, "kinds", files)
     await place.helm("upgrade", options=options, names=[str(directory)])
     if made := await place.newest():
         await forget_revision(place.session.api, place.namespace, made)
@@ -267,7 +270,7 @@ async def _settled(
     """What the release has made, labelled and ready by the rules in `files`."""
     session = place.session
     rules = await session.rules(files)
-    manifests = read_manifest(place.release, await place.manifest())
+    manifests = await place.manifests()
     positions = vdu_positions(place.release, args.key, vdus, manifests)
     objects = await label_objects(session, place.namespace, args.key, manifests, positions)
     refs = {Placed.found(one).ref: one for one in objects}
@@ -308,7 +311,7 @@ async def _taken_away(place: _Place, args: Upgrade, newest: Revision | None) -> 
     """A release that this operation made; volume claims of it hold nothing yet that anybody would miss."""
     session = place.session
     if newest:
-        manifests = read_manifest(place.release, await place.manifest())
+        manifests = await place.manifests()
         refs = [await placed(session, one, place.namespace) for one in manifests if not is_kept(one)]
         await label_claims(session, refs, args.key)
         await _uninstall(place)
@@ -328,7 +331,8 @@ async def _check_stored_hooks(place: _Place, moments: Collection[str], revision:
     """Since the revision was made, somebody else may have made what has the name of a hook of it."""
     options = [f"--revision={revision}"] if revision is not None else []
     printed = await place.workspace.helm(("get", "hooks"), options, (place.release,), QUICK_SECONDS)
-    hooks = [one for one in read_manifest(place.release, printed) if is_hook_at(one, moments)]
+    stored = await asyncio.to_thread(read_manifest, place.release, printed)
+    hooks = [one for one in stored if is_hook_at(one, moments)]
     await refuse_hooks_of_others(place.session, place.namespace, hooks)
 
 
@@ -359,7 +363,8 @@ def rendered_release(release: str, printed: bytes) -> list[Manifest]:
         raise VimError(
             "helm upgrade --output=json printed something else.", VimFault.PERMANENT, cure="use Helm 3.13 or newer."
         ) from None
-    hooks = [manifest for one in found.hooks or () for manifest in read_manifest(release, one.manifest.encode())]
+    texts = [one.manifest.encode() for one in found.hooks or ()]
+    hooks = read_manifest(release, *texts)
     if others := [one for one in hooks if not is_hook(one)]:
         raise VimError(
             f"{others[0]} is no hook of itself: a hook of the chart is a List.",

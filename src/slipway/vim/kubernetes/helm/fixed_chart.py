@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from slipway.model.errors import VimError, VimFault
 from slipway.package.yaml_reader import plain, read_yaml
 from slipway.vim.kubernetes.helm.chart import CHART_FILE, KINDS, Chart, Files
-from slipway.vim.kubernetes.helm.release_objects import read_manifest
+from slipway.vim.kubernetes.helm.release_objects import read_manifests
 from slipway.vim.kubernetes.manifests import Manifest
 
 DEFINITION = "CustomResourceDefinition"
@@ -34,17 +34,16 @@ def fixed_chart(chart: Chart, manifests: Iterable[Manifest]) -> Files:
 def kinds_alone(chart: Chart) -> Files:
     """What makes the definitions of `crds/`, and nothing else. VimError names what is none."""
     files = {path: content for path, content in chart.files.items() if _ABOUT.fullmatch(path)}
-    for path in filter(KINDS.fullmatch, chart.files):
-        definitions = read_manifest(path, chart.files[path])
-        if others := [one for one in definitions if one.kind != DEFINITION]:
+    definitions: dict[str, list[Manifest]] = {}
+    for one in read_manifests((path, chart.files[path]) for path in filter(KINDS.fullmatch, chart.files)):
+        if one.kind != DEFINITION:
             raise VimError(
-                f"{path} of the chart has {others[0]}, and only definitions of kinds ({DEFINITION}) may be in crds/.",
+                f"{one.file} of the chart has {one}, and only definitions of kinds ({DEFINITION}) may be in crds/.",
                 VimFault.PERMANENT,
                 cure="move it to the chart's templates.",
             )
-        if definitions:  # Helm refuses a file with none
-            files[path] = as_template(definitions)
-    return files
+        definitions.setdefault(one.file, []).append(one)
+    return files | {path: as_template(some) for path, some in definitions.items()}
 
 
 def as_template(manifests: Iterable[Manifest]) -> bytes:

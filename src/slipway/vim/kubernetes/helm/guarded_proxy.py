@@ -32,10 +32,6 @@ async def guarded_proxy(guard: Guard, server: str) -> AsyncIterator[str]:
     password, open_ = token_urlsafe(24), set[asyncio.Task[None]]()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task:
-            open_.add(task)
-            task.add_done_callback(open_.discard)
         try:
             await _serve(guard, server, password, reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
@@ -43,7 +39,13 @@ async def guarded_proxy(guard: Guard, server: str) -> AsyncIterator[str]:
         finally:
             await _closed(writer)
 
-    listener = await asyncio.start_server(serve, "127.0.0.1", 0, limit=PIECE)
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Not a coroutine, whose task asyncio would look after: it takes one that is cancelled for a fault."""
+        task = asyncio.create_task(serve(reader, writer))
+        open_.add(task)
+        task.add_done_callback(open_.discard)
+
+    listener = await asyncio.start_server(accept, "127.0.0.1", 0, limit=PIECE)
     try:
         yield f"http://{USER}:{password}@127.0.0.1:{listener.sockets[0].getsockname()[1]}"
     finally:

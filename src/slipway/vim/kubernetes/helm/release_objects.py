@@ -6,7 +6,7 @@ With the label they are found as the objects of manifests are: VNFCs by owner re
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from slipway.kube import paths
 from slipway.kube.deletion import Doomed, delete
@@ -21,7 +21,13 @@ from slipway.vim.kubernetes.cnf_parameters import FORCE
 from slipway.vim.kubernetes.helm.arguments import VduObject
 from slipway.vim.kubernetes.helm.releases import HELM, KEY, helm_fields, release_id
 from slipway.vim.kubernetes.inventory import labelled
-from slipway.vim.kubernetes.manifests import MOST_OBJECTS, Manifest, parsed
+from slipway.vim.kubernetes.manifests import (
+    MOST_OBJECTS,
+    MOST_VALUES,
+    MOST_VALUES_OF_ALL,
+    Manifest,
+    read_together,
+)
 from slipway.vim.kubernetes.object_plan import OBJECT, VDU, object_id
 from slipway.vim.kubernetes.object_steps import REMOVE_TIMEOUT
 from slipway.vim.kubernetes.session import Session
@@ -39,10 +45,14 @@ ANY_CASE_OF_METADATA = {"name": "name", "annotations": "annotations"}
 NAME_LABELS = ("app.kubernetes.io/component", "app.kubernetes.io/name")
 
 
-def read_manifest(release: str, printed: bytes) -> tuple[Manifest, ...]:
-    """What `helm get manifest` prints."""
+def read_manifest(release: str, *printed: bytes) -> tuple[Manifest, ...]:
+    """What `helm get manifest` prints. Several texts are hooks before they are installed: one text afterwards."""
+    return read_manifests(((f"release {release}", one) for one in printed), MOST_VALUES)
+
+
+def read_manifests(texts: Iterable[tuple[str, bytes]], most: int = MOST_VALUES_OF_ALL) -> tuple[Manifest, ...]:
     try:
-        manifests = parsed(f"release {release}", printed)[0]
+        manifests = tuple(read_together(texts, most))
     except PackageError as error:
         raise VimError(f"What the chart makes can't be read: {error.detail}", VimFault.PERMANENT) from None
     if len(manifests) > MOST_OBJECTS:
