@@ -85,9 +85,8 @@ async def only_what_is_meant_is_deleted(stage: Stage) -> None:
         await api.delete(f"{MAPS}/one", uid=str(uuid4()))
         seen = (await api.get(f"{MAPS}/one"))["metadata"]
         made = await api.patch(f"{MAPS}/one", {"metadata": {"labels": {"changed": "meanwhile"}}})
-        await answered(
-            api.delete(f"{MAPS}/one", uid=seen["uid"], version=seen["resourceVersion"]), 409, "Conflict", "Precondition"
-        )
+        late = api.delete(f"{MAPS}/one", uid=seen["uid"], version=seen["resourceVersion"])
+        await answered(late, 409, "Conflict", "the ResourceVersion in the precondition")
         await api.delete(f"{MAPS}/one", uid=made["metadata"]["uid"], version=made["metadata"]["resourceVersion"])
         await answered(api.get(f"{MAPS}/one"), 404, "NotFound")
 

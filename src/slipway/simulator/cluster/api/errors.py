@@ -60,8 +60,8 @@ def version_mismatch(kind: Kind, name: str, wanted: str, found: str) -> ApiError
     return ApiError(
         409,
         "Conflict",
-        f'Operation cannot be fulfilled on {kind.full} "{name}": Precondition failed: ResourceVersion in precondition: '
-        f"{wanted}, ResourceVersion in object meta: {found}",
+        f'Operation cannot be fulfilled on {kind.full} "{name}": the ResourceVersion in the precondition '
+        f"({wanted}) does not match the ResourceVersion in record ({found}). The object might have been modified",
     )
 
 
