@@ -1,6 +1,6 @@
 """The real kubespray with an inventory of ours, as far as that goes without machines and without the internet.
 
-SLIPWAY_KUBESPRAY names its directory, whose requirements are installed in its `.venv`, its `venv` or for all users. It
+KUBESPRAY_CHECKOUT names its directory, whose requirements are installed in its `.venv`, its `venv` or for all users. It
 parses the inventory, checks the syntax of its playbooks, lists their hosts and tasks, and validates the variables.
 """
 
@@ -38,9 +38,9 @@ REMOVED = {"node": "worker-2", "skip_confirmation": True}
 
 @pytest.fixture(scope="module")
 def kubespray() -> Path:
-    named = os.environ.get("SLIPWAY_KUBESPRAY")
+    named = os.environ.get("KUBESPRAY_CHECKOUT")
     if not named:
-        pytest.skip("SLIPWAY_KUBESPRAY names no directory of kubespray")
+        pytest.skip("KUBESPRAY_CHECKOUT names no directory of kubespray")
     return Path(named)
 
 

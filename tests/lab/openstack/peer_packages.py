@@ -1,6 +1,6 @@
 """Packages of OpenStack Tacker's repository, with what they leave to whoever builds them: images, types, digests.
 
-SLIPWAY_TACKER names a directory with that repository. Nothing of it is part of this one.
+TACKER_CHECKOUT names a directory with that repository. Nothing of it is part of this one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import pytest
 
 from tests.lab.slipway_lab import SlipwayLab
 
-VARIABLE = "SLIPWAY_TACKER"
+VARIABLE = "TACKER_CHECKOUT"
 V2 = "samples/tests/functional/sol_v2_common"
 V1 = "samples/tests/etc/samples/etsi/nfv"
 CLUSTER_V1 = "samples/mgmt_driver/kubernetes/kubernetes_vnf_package"

@@ -1,6 +1,6 @@
 """Packages of OpenStack Tacker, unchanged but for what their builders add: onboarded, and alive on a Heat on paper.
 
-SLIPWAY_TACKER names a directory with Tacker's repository; without it all this is skipped.
+TACKER_CHECKOUT names a directory with Tacker's repository; without it all this is skipped.
 On a real OpenStack: test_openstack_peer_packages.py.
 """
 

@@ -1,7 +1,7 @@
 """Packages of OpenStack Tacker's functional tests, unchanged but for what their builders add, on a real OpenStack: by
 the bodies that those tests send, ids and addresses aside.
 
-SLIPWAY_TACKER names a directory with Tacker's repository; without it all this is skipped. What has no life here:
+TACKER_CHECKOUT names a directory with Tacker's repository; without it all this is skipped. What has no life here:
 packages that make volume types (`basic_lcms_max`: that is for administrators, and the lab's volumes are for one server
 each), and clusters, whose scripts install from the internet.
 """
