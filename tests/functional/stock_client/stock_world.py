@@ -60,6 +60,11 @@ class Slipway:
         until(lambda: self.get(wanted)[0]["operationState"] not in UNDER_WAY)
         return self.get(wanted)[0]
 
+    def processing(self, instance_id: str) -> None:
+        """The newest operation is planned, and its steps run."""
+        wanted = f"{LCM}/vnf_lcm_op_occs?filter=(eq,vnfInstanceId,{instance_id})"
+        until(lambda: self.get(wanted)[0]["operationState"] == "PROCESSING")
+
     def done(self, instance_id: str, operation: str) -> Any:
         last = self.last(instance_id)
         assert (last["operation"], last["operationState"]) == (operation, "COMPLETED"), last

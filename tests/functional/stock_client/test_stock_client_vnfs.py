@@ -139,6 +139,7 @@ def test_operations_that_fail(stock: Stock, slipway: Slipway, major: str) -> Non
 
 def cancelled(stock: Stock, slipway: Slipway, vnf: str) -> None:
     assert "accepted" in stock.says("vnflcm scale", vnf, "--type", "SCALE_OUT", "--aspect-id", "workers")
+    slipway.processing(vnf)
     (operation,) = [one["ID"] for one in stock.json("vnflcm op list") if one["Operation State"] == "PROCESSING"]
     # Its own mistake: it prints that the request was accepted, then stumbles over having nothing more to print.
     stumbled = stock.run("vnflcm op cancel", operation, "--cancel-mode", "FORCEFUL", code=1)
