@@ -32,6 +32,7 @@ from slipway.lcm.grants import Grants
 from slipway.lcm.operation_handler import LcmOperationHandler
 from slipway.lcm.script_data import RecordedScriptData, WorkloadKubeconfigs
 from slipway.lcm.service import Lcm
+from slipway.lcm.vim_moves import missing_there
 from slipway.load_balancer.cluster_context import ClusterContexts
 from slipway.load_balancer.cnf_driver import CnfNodePortDriver
 from slipway.load_balancer.cnf_steps import CnfSteps
@@ -143,7 +144,7 @@ def assemble(
         subscriptions=settings.max_project_subscriptions,
         vims=settings.max_project_vims,
     )
-    vims = VimRegistry(database, vault, drivers, names, project_limits)
+    vims = VimRegistry(database, vault, drivers, partial(missing_there, drivers), names, project_limits)
     simulated_connector = SimulatedConnector(settings.simulated_path)
     # The sandbox is run by this host: its machines are on bridges of this host, whatever networks are allowed.
     connector = ConnectorByVim(SshConnector(guard), {SIMULATED: simulated_connector, SANDBOX: SshConnector()})

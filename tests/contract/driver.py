@@ -67,6 +67,14 @@ class DriverContract(ChangesContract):
         await life.run(OperationType.TERMINATE, TERMINATE, twice=True)
         assert await life.found() == Found()
 
+    async def test_a_vim_that_has_nothing_of_an_instance_says_so_whatever_its_record_has(self, life: Life) -> None:
+        """Else an instance could be led to another VIM, and what it has be left behind."""
+        await life.instantiated()
+        recorded = life.recorded
+        assert recorded.own_ids & (await life.driver.find(life.connection, life.instance_id, recorded)).own_ids
+        await life.run(OperationType.TERMINATE, TERMINATE)
+        assert (await life.driver.find(life.connection, life.instance_id, recorded)).own_ids == set()
+
     async def test_it_goes_on_after_a_stop_at_any_step(self, life: Life) -> None:
         steps = len((await life.plan(OperationType.INSTANTIATE, INSTANTIATE)).steps)
         for stop in self.stops(steps):

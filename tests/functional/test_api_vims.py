@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from slipway.lcm.vim_moves import missing_there
 from slipway.model.action import Action, VimConnection
 from slipway.model.errors import VimError, VimFault
 from slipway.model.instance import VimConnectionInfo
@@ -118,7 +120,8 @@ class Elsewhere:
 
 
 async def test_rules_are_for_simulated_vims_only(database: Database, tmp_path: Path) -> None:
-    vims = VimRegistry(database, Vault(tmp_path / "key"), Drivers([Elsewhere()]))
+    drivers = Drivers([Elsewhere()])
+    vims = VimRegistry(database, Vault(tmp_path / "key"), drivers, partial(missing_there, drivers))
     async with a_world(database, tmp_path, vims=vims) as world:
         await world.call("POST", VIMS, 201, json={"name": "far", "vimType": "ELSEWHERE.V_1"})
         assert (await world.call("POST", f"{VIMS}/far/check", 200)).json() == {
@@ -129,7 +132,8 @@ async def test_rules_are_for_simulated_vims_only(database: Database, tmp_path: P
 
 
 async def test_a_vim_that_can_not_be_registered_leaves_nothing(database: Database, tmp_path: Path) -> None:
-    vims = VimRegistry(database, Vault(tmp_path / "key"), Drivers([Elsewhere()]))
+    drivers = Drivers([Elsewhere()])
+    vims = VimRegistry(database, Vault(tmp_path / "key"), drivers, partial(missing_there, drivers))
     async with a_world(database, tmp_path, vims=vims) as world:
         body = {"name": "far", "vimType": "ELSEWHERE.V_1", "extra": {"broken": True}}
         await world.call("POST", VIMS, 502, json=body)

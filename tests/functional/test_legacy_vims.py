@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from slipway.lcm.vim_moves import missing_there
 from slipway.simulator.vim.driver import SimulatedDriver
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
@@ -32,7 +34,7 @@ SECRETS = ("demo-password", "good-token", "oidc-password", "oidc-secret", "$secr
 async def world(database: Database, tmp_path: Path) -> AsyncIterator[World]:
     simulated = SimulatedDriver(tmp_path / "other simulated")
     drivers = Drivers([simulated, OpenStackDriver(), KubernetesVimDriver()])
-    vims = VimRegistry(database, Vault(tmp_path / "other.key"), drivers)
+    vims = VimRegistry(database, Vault(tmp_path / "other.key"), drivers, partial(missing_there, drivers))
     async with a_world(database, tmp_path, vims=vims) as world:
         yield world
     simulated.close()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from slipway.lcm.vim_moves import missing_there
 from slipway.notify.client import NotificationClient
 from slipway.notify.subscription_service import SubscriptionService
 from slipway.onboarding.onboarding import Onboarding
@@ -35,7 +37,8 @@ async def limited(database: Database, directory: Path, limits: ProjectLimits) ->
         database, vault, guard, NotificationClient(guard), test=False, project_limits=limits
     )
     driver = SimulatedDriver(directory / "simulated")
-    vims = VimRegistry(database, vault, Drivers([driver]), limits=limits)
+    drivers = Drivers([driver])
+    vims = VimRegistry(database, vault, drivers, partial(missing_there, drivers), limits=limits)
     async with a_world(
         database, directory, onboarding=onboarding, subscription_service=subscription_service, vims=vims
     ) as world:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,8 @@ async def test_an_instances_own_vim_is_not_moved_with_its_secrets(world: World, 
 
 async def test_an_instances_own_vim_is_moved_with_new_secrets(world: World) -> None:
     instance_id = await on_own_vim(world)
+    for file in (world.directory / "simulated").glob("two.db*"):  # the same VIM, at another address
+        shutil.copy(file, file.with_name(file.name.replace("two", "three")))
     change = {"interfaceInfo": {"endpoint": "sim://three"}, "accessInfo": {"password": "new"}}
     body = {"vimConnectionInfo": {"vim1": change}}
     answer = await world.call("PATCH", f"{LCM}/vnf_instances/{instance_id}", 202, json=body)

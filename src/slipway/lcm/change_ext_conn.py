@@ -33,7 +33,7 @@ def check(situation: Situation, request: ChangeExtConnRequest) -> None:
     after = connected(now, request.ext_virtual_links)
     check_link_ports(after)
     check_named_ports(request.ext_virtual_links, after)
-    merged_connections(vnf, request.vim_connection_info)
+    _connections(vnf, request)
 
 
 def change(situation: Situation, request: ChangeExtConnRequest) -> Change:
@@ -46,8 +46,12 @@ def change(situation: Situation, request: ChangeExtConnRequest) -> Change:
 def complete(situation: Situation, request: ChangeExtConnRequest) -> VnfInstance:
     vnf = situation.instance.vnf
     info = replace(info_of(vnf), ext_virtual_link_info=recorded_links(_links(situation, request), vim_key_of(vnf)))
-    connections = merged_connections(vnf, request.vim_connection_info)
+    connections = _connections(vnf, request)
     return replace(vnf, instantiated_vnf_info=info, vim_connection_info=connections)
+
+
+def _connections(vnf: VnfInstance, request: ChangeExtConnRequest) -> dict[str, VimConnectionInfo]:
+    return merged_connections(vnf, request.vim_connection_info)
 
 
 def _links(situation: Situation, request: ChangeExtConnRequest) -> Links:
@@ -68,6 +72,7 @@ RULES = OperationRules(
     hook="change_external_connectivity",
     check=check,
     check_vim=_check_vim,
+    connections=_connections,
     change=change,
     complete=complete,
     report=_report,

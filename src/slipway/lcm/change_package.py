@@ -56,7 +56,7 @@ def check(situation: Situation, request: ChangePackageRequest) -> None:
     check_managed_stay(info, request.ext_managed_virtual_links)
     _check_moves(info, request)
     check_parameters(situation, request)
-    merged_connections(vnf, request.vim_connection_info)
+    _connections(vnf, request)
     check_bounds(_merged(situation, request) | {"additional_params": parameters_after(situation.instance, request)})
 
 
@@ -65,6 +65,10 @@ def parameters_after(instance: Instance, request: ChangePackageRequest) -> dict[
     lasting = {name: value for name, value in request.additional_params.items() if name not in OF_THIS_REQUEST}
     merged: dict[str, Any] = merge_patch(instance.parameters, lasting)
     return merged
+
+
+def _connections(vnf: VnfInstance, request: ChangePackageRequest) -> dict[str, VimConnectionInfo]:
+    return merged_connections(vnf, request.vim_connection_info)
 
 
 def _merged(situation: Situation, request: ChangePackageRequest) -> dict[str, dict[str, Any]]:
@@ -94,7 +98,7 @@ def complete(situation: Situation, request: ChangePackageRequest) -> VnfInstance
     info = info_of(vnf)
     return replace(
         made_from(vnf, new),
-        vim_connection_info=merged_connections(vnf, request.vim_connection_info),
+        vim_connection_info=_connections(vnf, request),
         **_merged(situation, request),
         instantiated_vnf_info=replace(
             info,
@@ -190,6 +194,7 @@ RULES = OperationRules(
     hook="change_current_package",
     check=check,
     check_vim=_check_vim,
+    connections=_connections,
     vnfd_id=lambda request: str(request.vnfd_id),
     change=change,
     coordinated=with_coordination,

@@ -148,6 +148,7 @@ RULES = OperationRules(
     hook="modify_information",
     check=check,
     check_stored=_check_vims,
+    connections=_connections,
     check_vim=_check_vim,
     change=change,
     touches_vim=_touches_vim,

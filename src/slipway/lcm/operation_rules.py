@@ -46,6 +46,9 @@ class OperationRules:
     vnfd_id: Callable[[Any], str | None] = lambda request: None  # of another package that the VNF has from now on
     flavour_id: Callable[[Any], str | None] = lambda request: None  # None: that of the instance
 
+    # The instance's vimConnectionInfo after it, where a request may change it. BadRequest when it may not be like that.
+    connections: Callable[[VnfInstance, Any], dict[str, VimConnectionInfo]] | None = None
+
     # What it makes of the instance, before a grant says where. None: no VIM is touched and no NFVO is asked.
     change: Callable[[Situation, Any], Change] | None = None
     touches_vim: Callable[[Any], bool] = lambda request: True  # where that depends on the request

@@ -15,8 +15,10 @@ from slipway.lcm.operation_handler import LcmOperationHandler
 from slipway.lcm.operations import OPERATIONS
 from slipway.lcm.planning import check_operation
 from slipway.lcm.situations import situation_of
+from slipway.lcm.vim_moves import missing_there
 from slipway.mgmt.drivers import ManagementDrivers
 from slipway.model.access import DEFAULT_PROJECT
+from slipway.model.action import VimConnection
 from slipway.model.clock import utcnow
 from slipway.model.errors import BadRequest, Conflict, PreconditionFailed, RequestError
 from slipway.model.instance import Instance, InstantiationState, VimConnectionInfo, VnfInstance
@@ -32,7 +34,13 @@ from slipway.store import instances, operations, packages
 from slipway.store.database import Database, hold_project
 from slipway.store.secrets import Vault
 from slipway.vim.drivers import Drivers
-from slipway.vim_registry.choice import check_inline_sizes, validated_vim, vim_key_of, vim_of_instance
+from slipway.vim_registry.choice import (
+    check_inline_sizes,
+    moved_connection,
+    validated_vim,
+    vim_key_of,
+    vim_of_instance,
+)
 from slipway.vim_registry.cluster_users import refuse_cluster_in_work
 from slipway.vim_registry.names import refuse_taken_names
 
@@ -85,7 +93,8 @@ class Lcm:
         _check_before_hiding(request)
         if named := await self._database.read(self._naming_template, kind, instance_id, request):
             await self._handler.check_template(*named)
-        operation = await self._database.write(self._accept, kind, instance_id, request, if_version)
+        looked_at = await self._refuse_elsewhere(kind, instance_id, request)
+        operation = await self._database.write(self._accept, kind, instance_id, request, if_version, looked_at)
         return self._notify_entered(operation)
 
     async def preview_plan(self, kind: OperationType, instance_id: str, request: AnyRequest) -> Plan:
@@ -96,6 +105,7 @@ class Lcm:
         vim = await self._database.read(self._vim, kind, instance, request)
         check_operation(situation, vim, self._drivers, self._management, grant_follows=self.asks_nfvo)
         await self._database.read(refuse_taken_names, self._management, situation)
+        await self._refuse_elsewhere(kind, instance_id, request)
         return (await self._handler.plan_for(situation, vim, grant_follows=self.asks_nfvo)).checked()
 
     async def drift(self, instance_id: str) -> tuple[str, ...] | None:
@@ -184,6 +194,7 @@ class Lcm:
         instance_id: str,
         request: AnyRequest,
         if_version: int | None,
+        looked_at: VimConnection | None,
     ) -> Operation:
         instance = instances.hold(connection, instance_id)
         if if_version is not None and if_version != instance.version:
@@ -199,8 +210,48 @@ class Lcm:
         situation = _new_situation(connection, kind, request, instance, hold=True)
         check_operation(situation, vim, self._drivers, self._management, grant_follows=self.asks_nfvo)
         refuse_taken_names(connection, self._management, situation)
+        if self._moved(connection, kind, instance, request) != looked_at:
+            raise Conflict(f"What is known of the VIM of VNF instance {instance_id} was changed just now. Try again.")
         notify_operation(connection, instance.project, instance.vnf, operation)
         return operation
+
+    async def _refuse_elsewhere(
+        self, kind: OperationType, instance_id: str, request: AnyRequest
+    ) -> VimConnection | None:
+        """Where a request says that the VNF's VIM is from now on: Conflict unless the VNF is there.
+
+        What is wrong with the request otherwise is said when it is accepted, in the order that it has there.
+        """
+
+        def moved(connection: Connection) -> tuple[VnfInstance, VimConnection] | None:
+            try:
+                instance = instances.get(connection, instance_id)
+                if (reached := self._moved(connection, kind, instance, request)) is None:
+                    return None
+                situation = _new_situation(connection, kind, request, instance)
+                vim = self._vim(connection, kind, instance, request)
+                check_operation(situation, vim, self._drivers, self._management, grant_follows=self.asks_nfvo)
+            except RequestError:
+                return None
+            return instance.vnf, reached
+
+        if (found := await self._database.read(moved)) is None:
+            return None
+        vnf, reached = found
+        if problem := await missing_there(self._drivers, reached, vnf):
+            raise Conflict(
+                f"vimConnectionInfo.{vim_key_of(vnf)}: {problem} Give what leads to the VIM that the VNF is on, or "
+                "leave it out."
+            )
+        return reached
+
+    def _moved(
+        self, connection: Connection, kind: OperationType, instance: Instance, request: AnyRequest
+    ) -> VimConnection | None:
+        connections = OPERATIONS[kind].connections
+        if connections is None:
+            return None
+        return moved_connection(connection, self._vault, instance, connections(instance.vnf, request))
 
     def _naming_template(
         self, connection: Connection, kind: OperationType, instance_id: str, request: AnyRequest

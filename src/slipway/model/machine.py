@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+PREREQUISITE = "prerequisite/"  # begins the id of an object that was there already: it is not ours to remove
+
 
 class MachineStruct(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     pass
@@ -171,6 +173,11 @@ class Found(MachineStruct, frozen=True, kw_only=True):
     volumes: tuple[FoundVolume, ...] = ()  # all, attached or not
     ports: tuple[FoundPort, ...] = ()  # all, plugged or not
     objects: tuple[FoundObject, ...] = ()
+
+    @property
+    def own_ids(self) -> set[str]:
+        """Without what was there before: of that a driver may only repeat what the record says."""
+        return {id_ for id_ in self.ids if not id_.startswith(PREREQUISITE)}
 
     @property
     def ids(self) -> set[str]:

@@ -1,4 +1,6 @@
-"""Whether the stored secrets of a VIM may stay when its description changes: one rule for every merge.
+"""What another description of a VIM means: whether stored secrets may stay, and whether it leads elsewhere.
+
+One rule for every merge.
 
 Secrets were given for addresses, for who is believed there, and for a project or domain of the cloud. Who may write
 and not read them must not use them elsewhere, so they stay only while all of that stays. What may change is listed
@@ -10,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from slipway.model.action import VimConnection
 from slipway.model.errors import BadRequest
 from slipway.model.secrets import Names, find_references, is_reference
 
@@ -25,11 +28,26 @@ _WHO = Names((
     "username", "user", "user_id", "user_domain", "user_domain_id", "user_domain_name",
     "client_id", "application_credential_id", "application_credential_name", "namespace",
 ))  # fmt: skip
+# Of those, what leads elsewhere: an application credential has a project of its own.
+_PLACE = Names(("namespace", "application_credential_id", "application_credential_name"))
 
 
 def same_address(before: Parts, after: Parts) -> bool:
     """Whether secrets would be used in the same places, which are believed for the same reasons."""
     return not _moved(before, after)
+
+
+def same_place(before: VimConnection, after: VimConnection) -> bool:
+    """Whether both lead to the same resources, whoever logs in. `extra` says nothing of that."""
+    was, is_ = (
+        {"vimType": one.vim_type, "interfaceInfo": one.interface_info, "accessInfo": one.access_info}
+        for one in (before, after)
+    )
+    return same_address(was, is_) and _placed(before.access_info) == _placed(after.access_info)
+
+
+def _placed(access_info: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in access_info.items() if key in _PLACE and value}
 
 
 def refuse_moved_secrets(before: Parts, after: Parts, place: str = "") -> None:

@@ -14,7 +14,7 @@ from slipway.model.instance import Instance, InstantiationState, VimConnectionIn
 from slipway.model.requests import InstantiateRequest
 from slipway.model.secrets import redact
 from slipway.model.vim import REGISTERED_ONLY, Vim
-from slipway.model.vim_secrets import refuse_moved_secrets, same_address
+from slipway.model.vim_secrets import refuse_moved_secrets, same_address, same_place
 from slipway.store import instances, vims
 from slipway.store.secrets import Vault
 from slipway.vim.drivers import Drivers
@@ -151,18 +151,20 @@ def resolve_connection(
     instance_id: str,
     *,
     also_unregistered: bool = False,
+    changed: Vim | None = None,
 ) -> VimConnection:
     """Everything an instance needs to log in. What the request says goes before what is registered.
 
     An instance gets at VIMs of its own project only, whatever its record says. Registered credentials go to the
     registered addresses only: who names another one brings credentials of his own. `also_unregistered`: even a VIM that
     would have to be registered today, where the instance stands on it since that could be described in a request.
+    `changed`: the registered VIM as it would be after a change.
     """
     instance = instances.get(connection, instance_id)
     project = instance.project
     owners, vim_type, parts = [instance_id], info.vim_type or "", _parts(info)
     if info.vim_id is not None:
-        vim = vims.get(connection, info.vim_id, project)
+        vim = changed or vims.get(connection, info.vim_id, project)
         _check_type(vim, info.vim_type)
         owners, vim_type, registered = [instance_id, vim.id], vim.vim_type, _parts(vim)
         moved = any(parts.values()) and not same_address(registered, _merged(registered, parts))
@@ -170,6 +172,27 @@ def resolve_connection(
     if vim_type in REGISTERED_ONLY and not (also_unregistered and _described_before(instance, info)):
         _check_registered(info)
     return _revealed(connection, vault, owners, vim_type, parts, info.vim_id, project)
+
+
+def moved_connection(
+    connection: Connection, vault: Vault, instance: Instance, connections: Mapping[str, VimConnectionInfo]
+) -> VimConnection | None:
+    """How the VIM of an instantiated VNF would be reached with these vimConnectionInfo; None when that is where it is.
+
+    Where that is can't be told without an entry before, or when its VIM is registered no more.
+    """
+    vnf = instance.vnf
+    before, after = (known.get(vim_key_of(vnf)) for known in (vnf.vim_connection_info, connections))
+    if after is None or after == before or vnf.instantiated_vnf_info is None:
+        return None
+    reached = resolve_connection(connection, vault, after, vnf.id)
+    if before is None:
+        return reached
+    try:
+        was = resolve_connection(connection, vault, before, vnf.id, also_unregistered=True)
+    except NotFound:
+        return reached
+    return None if same_place(was, reached) else reached
 
 
 def resolve_registered(connection: Connection, vault: Vault, vim: Vim) -> VimConnection:

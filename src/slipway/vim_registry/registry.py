@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Awaitable, Callable, Iterable
+from itertools import islice
 from typing import Annotated, Any
 
 import msgspec
@@ -13,11 +15,12 @@ from slipway.model.access import ADMIN_OF_ALL, DEFAULT_PROJECT, Caller
 from slipway.model.action import VimConnection
 from slipway.model.clock import utcnow
 from slipway.model.errors import BadRequest, Conflict, Forbidden, NotFound, VimError, VimFault
+from slipway.model.instance import VnfInstance
 from slipway.model.json_documents import merge_patch
 from slipway.model.requests import Name, Request, Text
 from slipway.model.secrets import refuse_references
 from slipway.model.vim import REGISTERED_ONLY, Vim, is_made_here
-from slipway.model.vim_secrets import refuse_moved_secrets, same_address
+from slipway.model.vim_secrets import refuse_moved_secrets, same_address, same_place
 from slipway.store import instances, vims
 from slipway.store.database import Database, hold_project
 from slipway.store.project_limits import ProjectLimits
@@ -28,8 +31,12 @@ from slipway.vim.drivers import Drivers
 from slipway.vim.fault_rules import Rule, read_rules
 from slipway.vim_registry.choice import PARTS, check_size, resolve_registered
 from slipway.vim_registry.names import reserved_by
-from slipway.vim_registry.users import user_of, user_with_secrets
+from slipway.vim_registry.users import instantiating_user, moved_users, user_of, user_with_secrets
 
+MissingThere = Callable[[VimConnection, VnfInstance], Awaitable[str | None]]
+Moved = list[tuple[VnfInstance, VimConnection]]  # instances, and how they would reach their VIM
+
+MOST_LOOKED_AT = 3  # instances on a VIM whose description changes: they are in one place, as a rule
 LONGEST_LOGIN = 30.0  # seconds of a login before anything is stored
 NOT_CHANGEABLE = {"id": "id", "project": "project", "createdAt": "created_at", "regions": "regions"}
 
@@ -64,12 +71,15 @@ class VimRegistry:
         database: Database,
         vault: Vault,
         drivers: Drivers,
+        missing_there: MissingThere,
         secret_names: tuple[str, ...] = (),
         limits: ProjectLimits | None = None,
     ) -> None:
+        """`missing_there`: why a VNF is not known to be where a connection leads; None when it is."""
         self._database = database
         self._vault = vault
         self._drivers = drivers
+        self._missing_there = missing_there
         self._secret_names = secret_names
         self._limits = limits or ProjectLimits()
 
@@ -99,13 +109,17 @@ class VimRegistry:
         return await self._database.read(vims.matching, vim_id, name, project)
 
     async def modify(self, name: str, patch: dict[str, Any], *, prove: bool = False, by: Caller = ADMIN_OF_ALL) -> Vim:
-        """A merge patch (RFC 7396) on what was registered. The type stays. `prove` and `by` as for `add`."""
+        """A merge patch (RFC 7396) on what was registered. The type stays. `prove` and `by` as for `add`.
+
+        Conflict when it would lead elsewhere, and VNFs that run on the VIM are not there.
+        """
         _check_rights(by, (await self.get(name)).vim_type)
         refuse_references(patch)
         seen = None
         if prove and not patch.keys().isdisjoint(("interfaceInfo", "accessInfo")):
             seen = await self._inspected((await self._database.read(self._patched, name, patch))[2])
-        vim = await self._database.write(self._update, name, patch, seen)
+        looked_at = await self._refuse_elsewhere(name, patch)
+        vim = await self._database.write(self._update, name, patch, seen, looked_at)
         await self._registered(vim)
         return vim
 
@@ -174,6 +188,20 @@ class VimRegistry:
             detail = f"The login to {where} took longer than {LONGEST_LOGIN:g} s."
             raise VimError(detail, VimFault.TEMPORARY, cure="see that it runs and can be reached from here.") from None
 
+    async def _refuse_elsewhere(self, name: str, patch: dict[str, Any]) -> Moved:
+        def read(connection: Connection) -> tuple[str, Moved]:
+            before, request, reached = self._patched(connection, name, patch)
+            return before.name, self._moved(connection, before, request, reached)
+
+        called, moved = await self._database.read(read)
+        problems = await asyncio.gather(*(self._missing_there(reached, vnf) for vnf, reached in moved))
+        for problem in filter(None, problems):
+            raise Conflict(
+                f"VIM {called!r} is in use, and would lead elsewhere: {problem} Give what leads to the same resources "
+                "as before, or register what is elsewhere as another VIM."
+            )
+        return moved
+
     async def _registered(self, vim: Vim) -> None:
         driver = self._drivers.for_type(vim.vim_type)
         if isinstance(driver, PreparesVim):
@@ -226,12 +254,16 @@ class VimRegistry:
         vims.update(connection, vim)
         self._vault.forget_unused(connection, vim_id, msgspec.to_builtins(vim))
 
-    def _update(self, connection: Connection, name: str, patch: dict[str, Any], seen: dict[str, Any] | None) -> Vim:
+    def _update(
+        self, connection: Connection, name: str, patch: dict[str, Any], seen: dict[str, Any] | None, looked_at: Moved
+    ) -> Vim:
         found = vims.get_by_name(connection, name)
         if patch.get("name", found.name) != found.name:
             _refuse_reserved(connection, patch["name"], found.project)
         vims.hold(connection, found.id)
-        before, request, _ = self._patched(connection, found.id, patch)
+        before, request, reached = self._patched(connection, found.id, patch)
+        if _places(self._moved(connection, before, request, reached)) != _places(looked_at):
+            raise Conflict(f"VNF instances on VIM {found.name!r} were changed just now. Try again.")
         fixed = {name: getattr(before, attribute) for name, attribute in NOT_CHANGEABLE.items()} | (seen or {})
         vim = self._hidden(connection, msgspec.to_builtins(request) | fixed)
         vims.update(connection, vim)
@@ -262,6 +294,20 @@ class VimRegistry:
         resolve_connection = self._vault.decrypt_secrets(connection, [before.id], document)
         return before, request, self._validated(resolve_connection, before.project)
 
+    def _moved(self, connection: Connection, before: Vim, request: VimRequest, reached: VimConnection) -> Moved:
+        """The first of the instances on a VIM that would be reached elsewhere."""
+        if same_place(self._in_clear(connection, before), reached):
+            return []
+        if user := instantiating_user(connection, before):
+            raise Conflict(
+                f"VNF instance {user} is being instantiated on VIM {before.name!r}, which would lead elsewhere. Wait "
+                "until that has ended, or end it by retry, rollback or fail."
+            )
+        changed = msgspec.structs.replace(
+            before, interface_info=request.interface_info, access_info=request.access_info, extra=request.extra
+        )
+        return list(islice(moved_users(connection, self._vault, before, changed), MOST_LOOKED_AT))
+
     def _hidden(self, connection: Connection, document: dict[str, Any]) -> Vim:
         return msgspec.convert(
             self._vault.encrypt_secrets(connection, document["id"], document, self._secret_names), Vim
@@ -284,6 +330,10 @@ class VimRegistry:
             raise Conflict(f"VIM {vim.name!r} is used by VNF instance {user}. Terminate it first.")
         vims.delete(connection, vim.id)
         self._vault.forget(connection, vim.id)
+
+
+def _places(moved: Iterable[tuple[VnfInstance, VimConnection]]) -> list[tuple[str, VimConnection]]:
+    return [(vnf.id, reached) for vnf, reached in moved]
 
 
 def _refuse_reserved(connection: Connection, name: Any, project: str) -> None:

@@ -8,13 +8,17 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, select
 
+from slipway.model.action import VimConnection
 from slipway.model.instance import VimConnectionInfo, VnfInstance
 from slipway.model.secrets import find_references
 from slipway.model.vim import Vim
-from slipway.store import tables
+from slipway.model.vim_secrets import same_place
+from slipway.store import instances, tables
 from slipway.store.filter_sql import condition
 from slipway.store.filters import Filter, Operator
 from slipway.store.resources import RESOURCES
+from slipway.store.secrets import Vault
+from slipway.vim_registry.choice import resolve_connection, vim_key_of
 
 MOST_SHOWN = 10
 
@@ -42,6 +46,27 @@ def user_with_secrets(connection: Connection, vim: Vim) -> str | None:
         if any(info.vim_id == vim.id and _has_secrets(info) for info in vnf.vim_connection_info.values()):
             return vnf.id
     return next((user for user, info in _coming(connection, vim) if _has_secrets(info)), None)
+
+
+def moved_users(
+    connection: Connection, vault: Vault, vim: Vim, changed: Vim
+) -> Iterator[tuple[VnfInstance, VimConnection]]:
+    """Instances that the changed description leads away from where they are, and how they would reach the VIM."""
+    on_it = _on_vim(connection, vim, tables.instances.c.id).order_by(tables.instances.c.id)
+    for instance_id in connection.scalars(on_it).all():
+        vnf = instances.get(connection, instance_id).vnf
+        info = vnf.vim_connection_info.get(vim_key_of(vnf))
+        if info is not None and info.vim_id == vim.id and vnf.instantiated_vnf_info is not None:
+            was = resolve_connection(connection, vault, info, instance_id)
+            reached = resolve_connection(connection, vault, info, instance_id, changed=changed)
+            if not same_place(was, reached):
+                yield vnf, reached
+
+
+def instantiating_user(connection: Connection, vim: Vim) -> str | None:
+    """An instance that is being made there: what it has so far is not in its record."""
+    coming = (user for user, _ in _coming(connection, vim))
+    return next((user for user in coming if instances.get(connection, user).vnf.instantiated_vnf_info is None), None)
 
 
 def _on_vim(connection: Connection, vim: Vim, column: ColumnElement[Any]) -> Select[Any]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from slipway.cluster_access.clusters import RunningClusters
 from slipway.engine.worker import Worker
 from slipway.lcm.operation_handler import LcmOperationHandler
 from slipway.lcm.service import Lcm
+from slipway.lcm.vim_moves import missing_there
 from slipway.mgmt.drivers import ManagementDrivers, Noop
 from slipway.notify.client import NotificationClient
 from slipway.notify.subscription_service import SubscriptionService
@@ -141,7 +143,7 @@ def make_services(
         "vault": vault,
         "lcm": Lcm(database, vault, handler, drivers, management, notifier=worker),
         "onboarding": Onboarding(database, directory / "packages", vault),
-        "vims": VimRegistry(database, vault, drivers),
+        "vims": VimRegistry(database, vault, drivers, partial(missing_there, drivers)),
         "clusters": RunningClusters(database, vault, nowhere, {}),
         "drivers": drivers,
         "subscription_service": SubscriptionService(database, vault, guard, client, test=False),

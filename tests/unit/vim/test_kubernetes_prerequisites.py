@@ -9,8 +9,9 @@ import pytest
 
 from slipway.kube.apply import ForeignObject
 from slipway.kube.discovery import Resource
+from slipway.model.machine import PREREQUISITE
 from slipway.vim.kubernetes.apply_object import apply_object
-from slipway.vim.kubernetes.object_plan import PREREQUISITE, ObjectPlan
+from slipway.vim.kubernetes.object_plan import ObjectPlan
 from slipway.vim.kubernetes.session import Session
 
 DEFINITIONS = "apiextensions.k8s.io/v1"

@@ -16,7 +16,7 @@ from slipway.kube.interface import Object, ObjectRef, Propagation, uid_of
 from slipway.kube.ownership import Owner
 from slipway.model.action import Action, StepContext, VimConnection
 from slipway.model.errors import VimError
-from slipway.model.machine import FoundObject, Outcome
+from slipway.model.machine import PREREQUISITE, FoundObject, Outcome
 from slipway.vim.kubernetes.account import account_of
 from slipway.vim.kubernetes.apply_object import apply_object
 from slipway.vim.kubernetes.arguments import (
@@ -36,7 +36,7 @@ from slipway.vim.kubernetes.arguments import (
 )
 from slipway.vim.kubernetes.cluster_api import removal_rounds
 from slipway.vim.kubernetes.inventory import NONE_THERE, labelled, labelled_of
-from slipway.vim.kubernetes.object_plan import CONTENT, OBJECT, PREREQUISITE, VDU, FileObjects, ObjectPlan
+from slipway.vim.kubernetes.object_plan import CONTENT, OBJECT, VDU, FileObjects, ObjectPlan
 from slipway.vim.kubernetes.object_steps import READY_TIMEOUT, REMOVE_TIMEOUT
 from slipway.vim.kubernetes.session import Session, vim_errors
 from slipway.vim.kubernetes.used_by_others import SHARED, refuse_if_used

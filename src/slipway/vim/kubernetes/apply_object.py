@@ -12,10 +12,10 @@ from slipway.kube.errors import DENIED, KubeError
 from slipway.kube.interface import Object, ObjectRef, uid_of
 from slipway.kube.ownership import owner_of
 from slipway.model.errors import VimError, VimFault
-from slipway.model.machine import FoundObject
+from slipway.model.machine import PREREQUISITE, FoundObject
 from slipway.vim.kubernetes.cnf_parameters import FORCE
 from slipway.vim.kubernetes.drift import own_fields
-from slipway.vim.kubernetes.object_plan import CONFIGURATION, PREREQUISITE, ObjectPlan, rendered
+from slipway.vim.kubernetes.object_plan import CONFIGURATION, ObjectPlan, rendered
 from slipway.vim.kubernetes.pod_references import at, pod_path
 from slipway.vim.kubernetes.scale_path import find_scale_path
 from slipway.vim.kubernetes.session import Session

@@ -9,10 +9,10 @@ import msgspec
 from slipway.kube.api import FIELD_MANAGER
 from slipway.kube.errors import short
 from slipway.kube.interface import Object, ObjectApi
-from slipway.model.machine import Found, FoundObject
+from slipway.model.machine import PREREQUISITE, Found, FoundObject
 from slipway.vim.kubernetes.helm.releases import HELM, helm_fields, is_of_release, is_release, release_drift
 from slipway.vim.kubernetes.inventory import labelled
-from slipway.vim.kubernetes.object_plan import OBJECT, PREREQUISITE, VDU
+from slipway.vim.kubernetes.object_plan import OBJECT, VDU
 from slipway.vim.kubernetes.vnfcs import list_vnfcs
 
 MOST_NAMED = 5  # managers

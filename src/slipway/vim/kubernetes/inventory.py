@@ -9,9 +9,9 @@ from slipway.kube.drain import gather_or_cancel
 from slipway.kube.errors import KubeError
 from slipway.kube.interface import Object, ObjectApi, Objects
 from slipway.kube.ownership import INSTANCE
-from slipway.model.machine import Found, FoundObject
+from slipway.model.machine import PREREQUISITE, Found, FoundObject
 from slipway.vim.kubernetes.helm.releases import find_releases, is_release
-from slipway.vim.kubernetes.object_plan import CONTENT, OBJECT, PREREQUISITE, VDU
+from slipway.vim.kubernetes.object_plan import CONTENT, OBJECT, VDU
 from slipway.vim.kubernetes.vnfcs import list_vnfcs
 
 Kind = tuple[str, str, str | None]  # apiVersion, kind, namespace

@@ -20,8 +20,6 @@ VDU = "slipway.io/vdu"
 CONTENT = "slipway.io/content"  # a digest of what was applied, wherever it was applied to
 CONFIGURATION = "slipway.io/configuration"  # of a pod template: changes with the ConfigMaps and Secrets it uses
 
-PREREQUISITE = "prerequisite/"  # begins the id of a definition that was there already: it is not ours to remove
-
 
 class PlanStruct(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     pass

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from slipway.model.machine import Found, FoundObject
+from slipway.model.machine import PREREQUISITE, Found, FoundObject
 from slipway.model.plan import Effect, Plan, Step, Verb
 from slipway.model.target import Change, VnfTarget
 from slipway.vim.kubernetes.arguments import (
@@ -32,7 +32,7 @@ from slipway.vim.kubernetes.cluster_api import MACHINE
 from slipway.vim.kubernetes.cnf_parameters import FORCE, cnf_parameters, configuration_paths
 from slipway.vim.kubernetes.configuration import configuration_and_users, has_same_key
 from slipway.vim.kubernetes.manifests import rules_of
-from slipway.vim.kubernetes.object_plan import PREREQUISITE, FileObjects, PlanStruct
+from slipway.vim.kubernetes.object_plan import FileObjects, PlanStruct
 from slipway.vim.kubernetes.used_by_others import SHARED
 from slipway.vim.kubernetes.wanted import WantedObject, home_of, in_files, wanted_objects
 from slipway.vim.kubernetes.waves import FOR_GOOD, Wave, wave_of
