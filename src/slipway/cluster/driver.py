@@ -10,6 +10,7 @@ from typing import Any
 from slipway.cluster import plans, upgrade
 from slipway.cluster.change import ClusterChange, cluster_change, cluster_now, masters
 from slipway.cluster.checks import check_files, refuse_master_count, refuse_unsupported_parameters
+from slipway.cluster.lasting import of_kubeadm, refuse_changed
 from slipway.cluster.modified_registries import (
     BY_MODIFICATION,
     check_modified_registries,
@@ -167,6 +168,10 @@ def _check_registries(cluster: ClusterRequest, request: Any) -> None:
         raise BadRequest(f"{PATH}.{REGISTRIES}: {BY_MODIFICATION}")
 
 
+def _check_lasting(cluster: ClusterRequest, _: Any) -> None:
+    refuse_changed(cluster, of_kubeadm)
+
+
 def check_version(cluster: ClusterRequest, _: Any) -> None:
     """One that differs would build nodes that the cluster can't take."""
     recorded = recorded_version(cluster.situation.instance.vnf)
@@ -291,9 +296,29 @@ def _connection_points(parameters: ClusterParameters) -> Iterator[tuple[str, str
 Check = Callable[[ClusterRequest, Any], None]  # with the operation's own request
 CHECKS: dict[OperationType, tuple[Check, ...]] = {
     OperationType.INSTANTIATE: (_check_parameters,),
-    OperationType.SCALE: (_check_parameters, _check_registries, refuse_unheard_storage, check_version, _check_scale),
-    OperationType.HEAL: (_check_parameters, _check_registries, refuse_unheard_storage, check_version, check_heal),
-    OperationType.CHANGE_VNFPKG: (_check_parameters, _check_registries, refuse_lost_volumes, _check_upgrade),
+    OperationType.SCALE: (
+        _check_parameters,
+        _check_registries,
+        _check_lasting,
+        refuse_unheard_storage,
+        check_version,
+        _check_scale,
+    ),
+    OperationType.HEAL: (
+        _check_parameters,
+        _check_registries,
+        _check_lasting,
+        refuse_unheard_storage,
+        check_version,
+        check_heal,
+    ),
+    OperationType.CHANGE_VNFPKG: (
+        _check_parameters,
+        _check_registries,
+        _check_lasting,
+        refuse_lost_volumes,
+        _check_upgrade,
+    ),
     OperationType.CHANGE_EXT_CONN: (check_connectivity,),
 }
 PLANNERS: dict[str, Callable[[ClusterChange, Edges], HookPlan]] = {

@@ -25,13 +25,14 @@ from slipway.cluster.driver import (
     refuse_unheard_storage,
     volume_manifests,
 )
+from slipway.cluster.lasting import Lasting, of_every_cluster, refuse_changed
 from slipway.cluster.modified_registries import (
     BY_MODIFICATION,
     check_modified_registries,
     modified_registries,
     refuse_registries_property,
 )
-from slipway.cluster.parameters import NAME, PATH, REGISTRIES, ClusterParameters, parameters_now
+from slipway.cluster.parameters import NAME, PATH, REGISTRIES
 from slipway.cluster.plans import plan_unregister
 from slipway.cluster.registry_plans import plan_modified_registries
 from slipway.cluster.request import (
@@ -57,7 +58,6 @@ from slipway.kubespray.change import (
 from slipway.kubespray.checks import check_kubespray_cluster, refuse_what_kubespray_lacks
 from slipway.kubespray.registry_plans import with_registries
 from slipway.kubespray.steps.actions import kubespray_actions
-from slipway.load_balancer.balancer import BalancerRole
 from slipway.model.action import Action
 from slipway.model.connectivity import refuse_moves
 from slipway.model.errors import BadRequest, RequestError
@@ -244,31 +244,14 @@ def _check_server(cluster: ClusterRequest, _: Any) -> None:
 
 
 def _check_lasting(cluster: ClusterRequest, _: Any) -> None:
-    """Scale and heal are not remembered, so the operation after them would build on something else again."""
-    stored = stored_parameters(cluster.situation)
-    before, document = parameters_now(stored, {}), stored.get(NAME) or {}
-    # Of what is stored, the balancer alone is looked up in the new VNFD, which may lack the rest of it.
-    beside = replace(cluster.parameters, external_lb_param=before.external_lb_param)
-    role = balancer_role_of(dataclasses.replace(cluster, parameters=beside))
-    was = _lasting(before, document, role)
-    now = _lasting(cluster.parameters, cluster.document, balancer_role_of(cluster))
-    if changed := [f"{PATH}.{name}" for name in now if was[name] != now[name]]:
-        raise BadRequest(
-            f"{', '.join(changed)}: the cluster was made with something else, and stays with it; leave out what is "
-            "new, or instantiate another cluster."
-        )
+    refuse_changed(cluster, _lasting)
 
 
-def _lasting(parameters: ClusterParameters, document: dict[str, Any], role: BalancerRole | None) -> dict[str, Any]:
-    """What no node and no load balancer that stands would hear of."""
-    masters, workers, balancer = parameters.master_node, parameters.worker_node, parameters.external_lb_param
-    return {
-        "master_node.pod_cidr": masters.pod_cidr,
-        "master_node.cluster_cidr": masters.cluster_cidr,
-        "master_node.nic_cp_name": masters.traffic_cp_name,
-        "worker_node.nic_cp_name": workers.traffic_cp_name,
-        "cni": document.get("cni"),
-        "external_lb_param": role,
+def _lasting(cluster: ClusterRequest) -> Lasting:
+    balancer = cluster.parameters.external_lb_param
+    return of_every_cluster(cluster) | {
+        "cni": cluster.document.get("cni"),
+        "external_lb_param": balancer_role_of(cluster),
         "external_lb_param.script_path": balancer is not None and balancer.script_path is not None,
     }
 
