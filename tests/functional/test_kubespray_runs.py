@@ -203,14 +203,18 @@ async def test_a_run_whose_command_has_changed_since_is_stopped_before_the_next(
 ) -> None:
     """As after a crash of Slipway, when a node has lost its power meanwhile: two playbooks at once break a cluster."""
     async with a_place(root, sshd, tmp_path / "inventory") as place:
-        mark = tmp_path / "mark"
-        tasks = f"    - {{name: count, ansible.builtin.shell: 'echo begun >>{mark}; sleep 6; echo ended >>{mark}'}}\n"
-        args = place.playbook(tasks)
+        mark, go = tmp_path / "mark", tmp_path / "go"
+        begun = f"echo begun >>{mark}; touch {mark}-$(wc -l <{mark})"
+        shell = f"{begun}; while [ ! -e {go} ]; do sleep 0.1; done; echo ended >>{mark}"
+        args = place.playbook(f"    - {{name: count, ansible.builtin.shell: '{shell}'}}\n")
         first = asyncio.create_task(place.run(args))
-        await until_there(mark, 60)
+        await until_there(tmp_path / "mark-1", 60)
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
-        await place.run(replace(args, variables={"another": 1}))
+        second = asyncio.create_task(place.run(replace(args, variables={"another": 1})))
+        await until_there(tmp_path / "mark-2", 60)
+        go.touch()
+        await second
         assert mark.read_text() == "begun\nbegun\nended\n"
         await place.run(replace(args, variables={"another": 1}))
         assert mark.read_text() == "begun\nbegun\nended\n"
@@ -218,15 +222,17 @@ async def test_a_run_whose_command_has_changed_since_is_stopped_before_the_next(
 
 async def test_a_cancel_by_a_person_stops_the_run(root: Path, sshd: Sshd, tmp_path: Path) -> None:
     async with a_place(root, sshd, tmp_path / "inventory") as place:
-        mark, late = tmp_path / "mark", tmp_path / "late"
-        tasks = f"    - {{name: wait, ansible.builtin.shell: 'touch {mark}; sleep 5; touch {late}'}}\n"
+        mark, go, late = tmp_path / "mark", tmp_path / "go", tmp_path / "late"
+        shell = f"touch {mark}; while [ ! -e {go} ]; do sleep 0.1; done; touch {late}"
+        tasks = f"    - {{name: wait, ansible.builtin.shell: '{shell}'}}\n"
         running = asyncio.create_task(place.run(place.playbook(tasks)))
         await until_there(mark, 60)
         place.context.cancelled = True
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         assert await place.runs() == []
-        await asyncio.sleep(6)
+        go.touch()
+        await asyncio.sleep(1)
         assert not late.exists()
 
 
