@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from slipway.kube.interface import Object
+from slipway.model.descriptor import Descriptor
 from slipway.model.errors import BadRequest, Unprocessable, VimFault
 from slipway.model.instance import InstantiationState
 from slipway.model.operation import OperationType, State
@@ -30,7 +31,7 @@ from tests.functional.cluster_rig import (
     out,
     storage_parameters,
 )
-from tests.functional.next_package import NEXT_ID, onboard_next
+from tests.functional.next_package import NEXT_ID, OTHER_ID, onboard_next
 from tests.functional.rig import SIMULATED_VIM, settings_in
 
 INSTANTIATE, HEAL, SCALE = OperationType.INSTANTIATE, OperationType.HEAL, OperationType.SCALE
@@ -237,6 +238,7 @@ async def given_up(rig: ClusterRig, operation: OperationType, instance_id: str, 
 
 
 NO_ROOM = Rule(kind=RuleKind.ERROR, call="make_machine", machine="storageServer-0", fault=VimFault.QUOTA)
+NO_NFS = Rule(kind=RuleKind.ERROR, call="host", machine="storageServer-0", asked="*nfs*", fault=VimFault.PERMANENT)
 
 
 @pytest.mark.parametrize("healed", [True, False])
@@ -260,9 +262,7 @@ async def test_a_rollback_of_what_made_the_server_again_leaves_its_volume(rig: C
     uuid = await uuid_of(rig, volume)
     await rig.rules(NO_ROOM)
     await given_up(rig, HEAL, instance_id, await rig.heal(instance_id, "storageServer-0"))
-    await rig.rules(
-        Rule(kind=RuleKind.ERROR, call="host", machine="storageServer-0", asked="*nfs*", fault=VimFault.PERMANENT)
-    )
+    await rig.rules(NO_NFS)
     failed, _ = await rig.failed(SCALE, instance_id, out(1))
     await rig.rules()
     await rig.rig.slipway.lcm.roll_back(failed.id)
@@ -320,6 +320,44 @@ async def test_what_a_server_that_stays_would_not_hear_of_is_refused(rig: Cluste
     server = await rig.heal(instance_id, "storageServer-0")
     await rig.completed(HEAL, instance_id, replace(server, additional_params=fewer))
     assert list(await volumes(rig, instance_id)) == ["nfs-pv1"]
+    await rig.completed(SCALE, instance_id, replace(out(1), additional_params=fewer))
+    await rig.completed(HEAL, instance_id, await rig.heal(instance_id, "storageServer-0"))
+    assert list(await volumes(rig, instance_id)) == ["nfs-pv1"], "it is what the cluster has from then on"
+
+
+def with_another_volume(descriptor: Descriptor) -> Descriptor:
+    flavour = descriptor.flavours["storage"]
+    vdu, volume = flavour.vdus["storageServer"], flavour.storages["storageServer_volume"]
+    flavour = replace(
+        flavour,
+        storages={**flavour.storages, "another": replace(volume, name="another")},
+        vdus={**flavour.vdus, "storageServer": replace(vdu, storages=(*vdu.storages, "another"))},
+    )
+    return replace(descriptor, flavours={**descriptor.flavours, "storage": flavour})
+
+
+@pytest.mark.parametrize("completes", [True, False])
+async def test_a_volume_that_a_heal_has_mounted_is_taken_away_by_no_change_of_package(
+    rig: ClusterRig, tmp_path: Path, completes: bool
+) -> None:
+    """What the heal said was not kept, and the volume was deleted while it was mounted and in use."""
+    instance_id, said = await stored(rig), storage_parameters()
+    await onboard_next(rig.rig, CLUSTER, tmp_path / "next", NEXT_ID, change=with_another_volume)
+    await onboard_next(rig.rig, CLUSTER, tmp_path / "other", OTHER_ID, version="3.0")
+    await rig.completed(OperationType.CHANGE_VNFPKG, instance_id, ChangePackageRequest(vnfd_id=NEXT_ID))
+    said["storage_server"]["cinder_volume_setup_params"].append({"volume_resource_id": "another", "mount_to": "/more"})
+    asked = {"k8s_cluster_installation_param": said}
+    heal = replace(await rig.heal(instance_id, "storageServer-0"), additional_params=asked)
+    if completes:
+        await rig.completed(HEAL, instance_id, heal)
+    else:
+        await rig.rules(NO_NFS)
+        await given_up(rig, HEAL, instance_id, heal)
+    assert set((await host(rig, instance_id, "storageServer-0")).mounts) == {"/volume", "/more"}
+    with pytest.raises(BadRequest, match="'another'"):
+        await rig.rig.slipway.lcm.start_operation(
+            OperationType.CHANGE_VNFPKG, instance_id, ChangePackageRequest(vnfd_id=OTHER_ID)
+        )
 
 
 @pytest.mark.parametrize("stays", [False, True])

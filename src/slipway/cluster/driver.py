@@ -17,7 +17,17 @@ from slipway.cluster.modified_registries import (
     modified_registries,
     refuse_registries_property,
 )
-from slipway.cluster.parameters import NAME, PATH, REGISTRIES, STORAGE, ClusterParameters, parameters_now
+from slipway.cluster.parameters import (
+    EXPORTS,
+    NAME,
+    PATH,
+    REGISTRIES,
+    STORAGE,
+    VOLUME_SETUP,
+    VOLUMES,
+    ClusterParameters,
+    parameters_now,
+)
 from slipway.cluster.plan_adjustments import with_helm, with_node_script
 from slipway.cluster.quorum import has_no_power, lost_quorum, quorum
 from slipway.cluster.recorded import recorded_version
@@ -97,8 +107,10 @@ def volume_manifests(situation: Situation) -> tuple[str, ...]:
     """Files of the package that say which persistent volumes there will be."""
     if situation.operation not in MAY_SET_UP_STORAGE or not has_storage(situation):
         return ()
-    parameters = read_request(situation).parameters
-    return tuple(volume.pv_manifest_file_path for volume in parameters.pv_registration_params)
+    asked = read_request(situation).parameters
+    former = parameters_now(stored_parameters(situation), {}) if situation.operation is OperationType.HEAL else asked
+    volumes = (*asked.pv_registration_params, *former.pv_registration_params)
+    return tuple(dict.fromkeys(volume.pv_manifest_file_path for volume in volumes))
 
 
 def names_volumes_of_template(situation: Situation) -> bool:
@@ -225,9 +237,9 @@ def _served(parameters: ClusterParameters) -> dict[str, object]:
     if (server := parameters.storage_server) is None:
         return {}
     return {
-        f"{STORAGE}.cinder_volume_setup_params": server.cinder_volume_setup_params,
-        f"{STORAGE}.nfs_server_setup_params": server.nfs_server_setup_params,
-        "pv_registration_params": parameters.pv_registration_params,
+        f"{STORAGE}.{VOLUME_SETUP}": server.cinder_volume_setup_params,
+        f"{STORAGE}.{EXPORTS}": server.nfs_server_setup_params,
+        VOLUMES: parameters.pv_registration_params,
     }
 
 
@@ -247,12 +259,23 @@ def refuse_lost_volumes(cluster: ClusterRequest, _: ChangePackageRequest) -> Non
     if not stored or (server := cluster.parameters.storage_server) is None:
         return
     stay = {volume.volume_resource_id for volume in server.cinder_volume_setup_params}
-    for volume in stored["cinder_volume_setup_params"]:
-        if (name := volume["volume_resource_id"]) not in stay:
-            raise BadRequest(
-                f"{PATH}.{STORAGE}.cinder_volume_setup_params: the storage server has {name!a} mounted, and no "
-                "change of the package makes it anew; leave the volume in the parameters and in the VNFD."
-            )
+    said = [volume["volume_resource_id"] for volume in stored[VOLUME_SETUP]]
+    if lost := [*(name for name in said if name not in stay), *_lost_storages(cluster)]:
+        raise BadRequest(
+            f"{PATH}.{STORAGE}.{VOLUME_SETUP}: the storage server has {lost[0]!a} mounted, and no change of the "
+            "package makes it anew; leave the volume in the parameters and in the VNFD."
+        )
+
+
+def _lost_storages(cluster: ClusterRequest) -> list[str]:
+    """Those of the server's machine that the new VNFD lacks. A heal that was given up may have mounted any of them."""
+    vnf, vdu = cluster.situation.instance.vnf, cluster.checked.storage
+    before, info = cluster.situation.flavour_before, vnf.instantiated_vnf_info
+    if before is None or info is None or vdu is None or vdu not in before.vdus:
+        return []
+    there = {volume.virtual_storage_desc_id for volume in info.virtual_storage_resource_info}
+    stay = cluster.situation.flavour.vdus[vdu].storages
+    return [name for name in before.vdus[vdu].storages if name in there and name not in stay]
 
 
 def check_heal(cluster: ClusterRequest, request: HealRequest) -> None:

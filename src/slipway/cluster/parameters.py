@@ -45,6 +45,7 @@ NAME = "k8s_cluster_installation_param"
 PATH = f"additionalParams.{NAME}"
 REGISTRIES = "private_registry_connection_info"
 STORAGE = "storage_server"
+VOLUME_SETUP, EXPORTS, VOLUMES = "cinder_volume_setup_params", "nfs_server_setup_params", "pv_registration_params"
 
 DEFAULT_CNI = "flannel"
 BUILT_IN_CNIS = (DEFAULT_CNI, "none")
@@ -53,7 +54,7 @@ BY_KUBESPRAY = ("ansible", "external_lb_param")  # for clusters that kubespray b
 OFTEN_EMPTY = (
     *BY_KUBESPRAY,
     STORAGE,
-    "pv_registration_params",
+    VOLUMES,
 )  # in requests that are made for other managers
 _MANIFESTS = (".yaml", ".yml", ".json")
 
@@ -305,3 +306,18 @@ def parameters_now(stored: dict[str, Any], additional_params: dict[str, Any]) ->
             "another cluster with it."
         )
     return read_parameters({NAME: merged})
+
+
+def with_storage_said(stored: dict[str, Any], additional_params: dict[str, Any]) -> dict[str, Any]:
+    """What the instance keeps after a scale or a heal: what its storage server was set up with, if that was said.
+
+    Other words than the stored ones were refused unless the server was made with them.
+    """
+    given, kept = additional_params.get(NAME), stored.get(NAME)
+    if not isinstance(given, dict) or not isinstance(kept, dict) or not kept.get(STORAGE):
+        return stored
+    server = given.get(STORAGE)
+    of_server = server if isinstance(server, dict) else {}
+    said = {name: given[name] for name in (VOLUMES,) if name in given}
+    said[STORAGE] = {name: of_server[name] for name in (VOLUME_SETUP, EXPORTS) if name in of_server}
+    return merge_patch(stored, {NAME: said})  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ the cluster, and come back when they are served again.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,10 +17,10 @@ from msgspec.structs import replace
 from slipway.cluster.change import ClusterChange, masters
 from slipway.cluster.naming import node_name
 from slipway.cluster.nfs_config import Export
-from slipway.cluster.parameters import StorageServerParameters
+from slipway.cluster.parameters import ClusterParameters, StorageServerParameters, parameters_now
 from slipway.cluster.persistent_volumes import VolumeManifest, persistent_volumes
 from slipway.cluster.planning import step
-from slipway.cluster.request import ClusterRequest
+from slipway.cluster.request import ClusterRequest, stored_parameters
 from slipway.cluster.spec import ClusterSpec, Node, login_of
 from slipway.cluster.steps.actions import action_name
 from slipway.cluster.steps.arguments import Ready, Register
@@ -33,7 +34,7 @@ from slipway.cluster.steps.storage_arguments import (
     ServeNfs,
 )
 from slipway.cluster.storage_checks import VOLUMES, is_within
-from slipway.model.errors import Unprocessable
+from slipway.model.errors import PackageError, Unprocessable
 from slipway.model.hooks import Batch, Edges, HookPlan
 from slipway.model.machine import FoundMachine
 from slipway.model.plan import Effect, Plan, Step, Verb
@@ -97,37 +98,32 @@ class _Planner:
         return self.change.cluster(through)
 
     @property
-    def mounts(self) -> tuple[Mount, ...]:
-        asked = self.server.cinder_volume_setup_params
-        return tuple(Mount(storage=one.volume_resource_id, path=one.mount_to) for one in asked)
-
-    @property
-    def exports(self) -> tuple[Export, ...]:
-        """One for each directory, with all networks that may use it."""
-        clients: dict[str, list[str]] = {}
-        for one in self.server.nfs_server_setup_params:
-            clients.setdefault(one.export_dir, []).append(one.export_to)
-        places = [mount.path for mount in self.mounts]
-        return tuple(
-            Export(directory=directory, mount=next(place for place in places if is_within(directory, place)),
-                   clients=tuple(networks))
-            for directory, networks in clients.items()
-        )  # fmt: skip
-
-    @property
     def volumes(self) -> tuple[VolumeManifest, ...]:
         target = self.change.situation.change.after
         return persistent_volumes(self.change.parameters, target.files) if target else ()
 
+    @property
+    def former(self) -> ClusterParameters:
+        """What the server was set up with that is there, as far as it is stored."""
+        return parameters_now(stored_parameters(self.change.situation), {})
+
+    @property
+    def former_volumes(self) -> tuple[VolumeManifest, ...]:
+        """Manifests of a new package that can't be read were registered by nobody."""
+        target = self.change.situation.change.after
+        with contextlib.suppress(PackageError):
+            return persistent_volumes(self.former, target.files) if target else ()
+        return ()
+
     def take_volumes_away(self, start: Plan) -> Plan:
         """Asked before all else: a node that has left the cluster meanwhile could not be rolled back."""
-        server = self.before
-        if server is None:
+        server, served, volumes = self.before, self.former.storage_server, self.former_volumes
+        if server is None or served is None:
             return start
         check = step(CHECK, CheckVolumes(cluster=self.cluster), node=server)
-        gone = DeleteVolumes(cluster=self.cluster, server=server, mounts=self.mounts, exports=self.exports,
-                             volumes=self.volumes, setup=self.change.request.setup)  # fmt: skip
-        effects = [Effect(Verb.REMOVE, "persistent volume", volume.name) for volume in self.volumes]
+        gone = DeleteVolumes(cluster=self.cluster, server=server, mounts=_mounts(served), exports=_exports(served),
+                             volumes=volumes, setup=self.change.request.setup)  # fmt: skip
+        effects = [Effect(Verb.REMOVE, "persistent volume", volume.name) for volume in volumes]
         delete = step(DELETE, gone, node=server, after=[CHECK], effects=effects)
         return Plan((*Plan.chain(Plan.of(check), start).steps, delete))
 
@@ -144,9 +140,10 @@ class _Planner:
         if server is None or not self.is_new:
             return
         mounted, cluster = f"mount volumes {server.slot}", self.cluster
-        yield step(mounted, MountVolumes(node=server, cluster=cluster, mounts=self.mounts), node=server)
-        serve = ServeNfs(node=server, cluster=cluster, exports=self.exports, setup=self.change.request.setup)
-        effects = [Effect(Verb.MAKE, "NFS export", export.directory) for export in self.exports]
+        yield step(mounted, MountVolumes(node=server, cluster=cluster, mounts=_mounts(self.server)), node=server)
+        exports = _exports(self.server)
+        serve = ServeNfs(node=server, cluster=cluster, exports=exports, setup=self.change.request.setup)
+        effects = [Effect(Verb.MAKE, "NFS export", export.directory) for export in exports]
         yield step(_serve_id(server), serve, node=server, after=[mounted], effects=effects)
 
     def with_volumes(self, end: Plan, clients: Iterable[Step]) -> Plan:
@@ -162,6 +159,23 @@ class _Planner:
         register = step(REGISTER, args, after=list(after), effects=effects)
         others = tuple(one for one in end.steps if one is not vim)
         return Plan((*others, register, *([replace(vim, after=(*vim.after, REGISTER))] if vim else [])))
+
+
+def _mounts(server: StorageServerParameters) -> tuple[Mount, ...]:
+    return tuple(Mount(storage=one.volume_resource_id, path=one.mount_to) for one in server.cinder_volume_setup_params)
+
+
+def _exports(server: StorageServerParameters) -> tuple[Export, ...]:
+    """One for each directory, with all networks that may use it."""
+    clients: dict[str, list[str]] = {}
+    for one in server.nfs_server_setup_params:
+        clients.setdefault(one.export_dir, []).append(one.export_to)
+    places = [mount.path for mount in _mounts(server)]
+    return tuple(
+        Export(directory=directory, mount=next(place for place in places if is_within(directory, place)),
+               clients=tuple(networks))
+        for directory, networks in clients.items()
+    )  # fmt: skip
 
 
 def client_id(node: Node) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
+from slipway.cluster.parameters import with_storage_said
 from slipway.lcm.operation_rules import OperationRules, flag_parameter
 from slipway.lcm.targets import change_to, info_of, target_now
 from slipway.lcm.unsupported import refuse_unsupported_attributes
@@ -67,4 +68,5 @@ RULES = OperationRules(
     check_stored=_check_stored,
     change=change,
     complete=complete,
+    parameters=lambda instance, request: with_storage_said(instance.parameters, request.additional_params),
 )

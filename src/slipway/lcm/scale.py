@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from slipway.cluster.parameters import with_storage_said
 from slipway.lcm.operation_rules import OperationRules
 from slipway.lcm.targets import change_to, info_of, target_now
 from slipway.model.errors import BadRequest
@@ -50,5 +51,11 @@ def complete(situation: Situation, request: ScaleRequest) -> VnfInstance:
 
 
 RULES = OperationRules(
-    operation=OperationType.SCALE, request=ScaleRequest, hook="scale", check=check, change=change, complete=complete
+    operation=OperationType.SCALE,
+    request=ScaleRequest,
+    hook="scale",
+    check=check,
+    change=change,
+    complete=complete,
+    parameters=lambda instance, request: with_storage_said(instance.parameters, request.additional_params),
 )

@@ -118,6 +118,24 @@ def test_a_rollback_can_serve_them_again_through_the_proxy() -> None:
     assert steps[storage_plan.DELETE].args["setup"]["proxy"] == proxy
 
 
+def test_a_rollback_serves_what_was_served_before_and_not_what_the_heal_said() -> None:
+    before, said = with_server(), given()["k8s_cluster_installation_param"]
+    exports = said["storage_server"]["nfs_server_setup_params"]
+    fewer = {
+        "storage_server": {"nfs_server_setup_params": exports[:1]},
+        "pv_registration_params": said["pv_registration_params"][:1],
+    }
+    request = HealRequest(
+        vnfc_instance_id=(f"vnfc-{SERVER}",), additional_params={"k8s_cluster_installation_param": fewer}
+    )
+    now = stored(OperationType.HEAL, request, before, renewed(before, SERVER))
+    assert len(DRIVER.package_files(now)) == len(said["pv_registration_params"])
+    steps = {step.id: step for step in planned("heal", now).steps}
+    gone, back = steps[storage_plan.DELETE].args, steps[storage_plan.REGISTER].args
+    assert (len(gone["volumes"]), len(gone["exports"])) == (len(said["pv_registration_params"]), len(exports))
+    assert (len(back["volumes"]), len(steps[SERVE].args["exports"])) == (1, 1)
+
+
 def test_nodes_that_are_healed_with_it_leave_when_nobody_uses_the_volumes() -> None:
     assert storage_plan.CHECK in earlier(heal("workerNode-1", SERVER), "drain workerNode-1")
 
