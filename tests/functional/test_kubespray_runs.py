@@ -39,6 +39,7 @@ UNUSED: Any = None
 NETWORKS = ClusterNetworks(pods="10.233.64.0/18", services="10.233.0.0/18", node_prefix=24)
 NODE = Node(machine="m", slot="workerNode-0", name="localhost", master=False, ssh="CP", nic="CP",
             login=SshLogin(username="root"))  # fmt: skip
+BEGUN_SECONDS = 120  # Ansible on a machine that is busy
 HEAD = "- hosts: all\n  gather_facts: false\n  become: false\n  tasks:\n"
 
 
@@ -190,7 +191,7 @@ async def test_a_run_is_found_again_and_not_started_twice(root: Path, sshd: Sshd
         tasks = f"    - {{name: count, ansible.builtin.shell: 'echo x >>{mark}; sleep 6'}}\n"
         args = place.playbook(tasks)
         first = asyncio.create_task(place.run(args))
-        await until_there(mark, 60)
+        await until_there(mark, BEGUN_SECONDS)
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
         assert len(await place.runs()) == 1
@@ -208,11 +209,11 @@ async def test_a_run_whose_command_has_changed_since_is_stopped_before_the_next(
         shell = f"{begun}; while [ ! -e {go} ]; do sleep 0.1; done; echo ended >>{mark}"
         args = place.playbook(f"    - {{name: count, ansible.builtin.shell: '{shell}'}}\n")
         first = asyncio.create_task(place.run(args))
-        await until_there(tmp_path / "mark-1", 60)
+        await until_there(tmp_path / "mark-1", BEGUN_SECONDS)
         first.cancel()
         await asyncio.gather(first, return_exceptions=True)
         second = asyncio.create_task(place.run(replace(args, variables={"another": 1})))
-        await until_there(tmp_path / "mark-2", 60)
+        await until_there(tmp_path / "mark-2", BEGUN_SECONDS)
         go.touch()
         await second
         assert mark.read_text() == "begun\nbegun\nended\n"
@@ -226,7 +227,7 @@ async def test_a_cancel_by_a_person_stops_the_run(root: Path, sshd: Sshd, tmp_pa
         shell = f"touch {mark}; while [ ! -e {go} ]; do sleep 0.1; done; touch {late}"
         tasks = f"    - {{name: wait, ansible.builtin.shell: '{shell}'}}\n"
         running = asyncio.create_task(place.run(place.playbook(tasks)))
-        await until_there(mark, 60)
+        await until_there(mark, BEGUN_SECONDS)
         place.context.cancelled = True
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

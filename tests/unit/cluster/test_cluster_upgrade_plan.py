@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -62,6 +63,30 @@ def change(
 def plan(now: PlanningSituation) -> Plan:
     DRIVER.check(now)
     return DRIVER.plan("change_current_package", frozenset({"end"}), now).end.checked()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "refused"),
+    [
+        ("Files/cni.yaml", "Files/cni-2.yaml", False),
+        ("flannel", "Files/cni.yaml", True),
+        ("Files/cni.yaml", "none", True),
+    ],
+)
+def test_a_manifest_of_the_pods_network_may_have_another_name_in_the_new_package(
+    before: str, after: str, refused: bool
+) -> None:
+    now = change()
+    parameters = merge_patch(now.instance.parameters, {"k8s_cluster_installation_param": {"cni": before}})
+    given = {"k8s_cluster_installation_param": {"kubernetes_version": "1.34.4", "cni": after}}
+    now = dataclasses.replace(
+        now,
+        instance=replace(now.instance, parameters=parameters),
+        request=ChangePackageRequest(vnfd_id="d", additional_params=given),
+        files=frozenset({after}),
+    )
+    with pytest.raises(BadRequest, match=r"\.cni: the cluster was made") if refused else nullcontext():
+        DRIVER.check(now)
 
 
 def versions(made: Plan) -> set[str]:
