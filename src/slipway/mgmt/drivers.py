@@ -75,6 +75,15 @@ class ReadsTemplate(Protocol):
 
 
 @runtime_checkable
+class KeepsSecrets(Protocol):
+    """A driver whose parameters hold secrets that are for one address alone."""
+
+    def refuse_moved_secrets(self, situation: Situation) -> None:
+        """BadRequest when stored ones would go elsewhere now or later. Asked of every VNF, whatever its hooks name."""
+        ...
+
+
+@runtime_checkable
 class FollowsModification(Protocol):
     """A driver that brings to its VNFs what a modification changed, whether or not the VNFD names it for that hook."""
 
@@ -144,6 +153,9 @@ class ManagementDrivers:
 
     def check(self, situation: Situation) -> None:
         """Refuse early what no driver can do, rather than in the middle of an operation."""
+        for one in self._drivers.values():
+            if isinstance(one, KeepsSecrets):
+                one.refuse_moved_secrets(situation)
         for driver in self._of(situation):
             driver.check(situation)
 

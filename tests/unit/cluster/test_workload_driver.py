@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from slipway.cluster.cluster_api.driver import ClusterApiDriver
+from slipway.cluster.cluster_api.driver import ClusterApiDriver, lasting_receiver
 from slipway.cluster.cluster_api.parameters import WorkloadClusterParameters
 from slipway.cluster.cluster_api.steps import KEY, SENT, WorkloadDependencies
+from slipway.mgmt.drivers import ManagementDrivers, Noop
 from slipway.model.descriptor import Hook
 from slipway.model.errors import BadRequest
 from slipway.model.hooks import EDGES, HookPlan
@@ -19,8 +20,10 @@ from slipway.model.instance import VimConnectionInfo
 from slipway.model.operation import OperationType
 from slipway.model.requests import (
     AnyRequest,
+    ChangePackageRequest,
     HealRequest,
     InstantiateRequest,
+    ModifyRequest,
     TerminateRequest,
     TerminationType,
 )
@@ -31,6 +34,7 @@ from tests.unit.cluster.parameter_names import parameter_names
 from tests.unit.vim.authority import Authority
 
 DRIVER = ClusterApiDriver(WorkloadDependencies(UNUSED, UNUSED, UNUSED, Guard(is_own=lambda address: False)))
+MANAGEMENT = ManagementDrivers([DRIVER, Noop()])
 PEM = Authority().pem
 URL = "https://receiver.example/credentials"
 RECEIVER = {"url": URL}
@@ -44,10 +48,13 @@ def of(
     stored: dict[str, Any] | None = None,
     sent: str | None = None,
     registered: bool = False,
+    former: dict[str, Hook] | None = None,
+    hooks: dict[str, Hook] | None = None,
 ) -> PlanningSituation:
+    """`former`: the hooks of the package that the VNF had. `hooks`: those of its package; else one with `inputs`."""
     found = situation(kind, request, {} if kind is OperationType.INSTANTIATE else slots(1, 1), slots(1, 1), 1)
-    hook = Hook(operation="instantiate_end", implementation="cluster-api", inputs=inputs or {})
-    flavour = msgspec.structs.replace(found.flavour, hooks={"instantiate_end": hook})
+    flavour = msgspec.structs.replace(found.flavour, hooks=hooks or hook(inputs))
+    before = None if former is None else msgspec.structs.replace(found.flavour, hooks=former)
     vnf = found.instance.vnf
     info = vnf.instantiated_vnf_info
     if info and sent:
@@ -55,7 +62,26 @@ def of(
     connections = {KEY: VimConnectionInfo(vim_id="v")} if registered else {}
     vnf = msgspec.structs.replace(vnf, instantiated_vnf_info=info, vim_connection_info=connections)
     instance = msgspec.structs.replace(found.instance, vnf=vnf, parameters=stored or {})
-    return PlanningSituation(kind, request, instance, found.descriptor, flavour, found=found.found, change=found.change)
+    return PlanningSituation(
+        kind,
+        request,
+        instance,
+        found.descriptor,
+        flavour,
+        flavour_before=before,
+        found=found.found,
+        change=found.change,
+    )
+
+
+def hook(
+    inputs: dict[str, Any] | None, operation: str = "instantiate_end", implementation: str = "cluster-api"
+) -> dict[str, Hook]:
+    return {operation: Hook(operation=operation, implementation=implementation, inputs=inputs or {})}
+
+
+def receives(**said: Any) -> dict[str, Any]:
+    return {"cluster_api": {"credentials_receiver": said}}
 
 
 def new(asked: Any = None, inputs: dict[str, Any] | None = None, **more: Any) -> PlanningSituation:
@@ -116,6 +142,98 @@ def test_a_login_does_not_stay_when_another_authority_is_trusted() -> None:
     heal = of(OperationType.HEAL, HealRequest(additional_params=trusted), stored=stored)
     [step] = DRIVER.plan("heal", frozenset(EDGES), heal).end.steps
     assert step.args["receiver"] == {"url": URL, "ca_certificate": PEM}
+
+
+LOGIN: dict[str, Any] = {"bearer_token": {"$secret": "1"}}
+OF_ANOTHER = {
+    "url": receives(url="https://other.example/"),
+    "path": receives(url=URL + "/elsewhere"),
+    "authority": receives(url=URL, ca_certificate=PEM),
+}
+
+
+def changed(
+    asked: dict[str, Any],
+    now: dict[str, Any],
+    *,
+    stored: dict[str, Any] | None = None,
+    former: dict[str, Hook] | None = None,
+    hooks: dict[str, Hook] | None = None,
+) -> PlanningSituation:
+    """To a package that says `now` of the receiver, of one that names URL."""
+    request = ChangePackageRequest(vnfd_id="next", additional_params=asked)
+    before = hook(receives(url=URL)) if former is None else former
+    stored = stored or receives(**LOGIN)
+    return of(OperationType.CHANGE_VNFPKG, request, inputs=now, stored=stored, former=before, hooks=hooks)
+
+
+@pytest.mark.parametrize("now", OF_ANOTHER.values(), ids=OF_ANOTHER)
+@pytest.mark.parametrize("login", [LOGIN, {"username": "u", "password": {"$secret": "1"}}])
+def test_a_login_does_not_follow_a_package_to_another_receiver(now: dict[str, Any], login: dict[str, Any]) -> None:
+    with pytest.raises(BadRequest, match=r"credentials_receiver: the stored login was given for .* give it again"):
+        MANAGEMENT.check(changed({}, now, stored=receives(**login)))
+
+
+@pytest.mark.parametrize("now", OF_ANOTHER.values(), ids=OF_ANOTHER)
+def test_nor_does_it_follow_a_package_that_a_modification_names(now: dict[str, Any]) -> None:
+    request = ModifyRequest(vnfd_id="next")
+    modified = of(
+        OperationType.MODIFY_INFO, request, inputs=now, stored=receives(**LOGIN), former=hook(receives(url=URL))
+    )
+    with pytest.raises(BadRequest, match="change_vnfpkg"):
+        MANAGEMENT.check(modified)
+
+
+def test_a_login_that_is_given_again_goes_to_the_receiver_of_the_package() -> None:
+    MANAGEMENT.check(changed({}, receives(url=URL, attempts=2)))
+    for given in ({"bearer_token": {"$secret": "2"}}, {"bearer_token": None}):
+        MANAGEMENT.check(changed(receives(**given), OF_ANOTHER["url"]))
+    with pytest.raises(BadRequest, match="give it again"):
+        MANAGEMENT.check(changed(receives(username="another", bearer_token=None, attempts=2), OF_ANOTHER["url"],
+                             stored=receives(username="u", password={"$secret": "1"})))  # fmt: skip
+
+
+def test_a_change_of_package_keeps_no_login_for_a_receiver_that_it_names_itself() -> None:
+    """This operation would go there without it, and all later ones with it."""
+    stored = receives(url=URL, **LOGIN)
+    for elsewhere in OF_ANOTHER.values():
+        with pytest.raises(BadRequest, match="give it again"):
+            MANAGEMENT.check(changed(elsewhere, receives(url=URL), stored=stored))
+    MANAGEMENT.check(changed(receives(url="https://other.example/", bearer_token=None), {}, stored=stored))
+    MANAGEMENT.check(changed(receives(url="https://other.example/", bearer_token={"$secret": "2"}), {}, stored=stored))
+
+
+def test_a_package_in_between_that_sends_nothing_moves_no_login_either() -> None:
+    there = OF_ANOTHER["url"]
+    with pytest.raises(BadRequest, match="give it again"):
+        MANAGEMENT.check(changed({}, there, former=hook(there, implementation="noop")))
+
+
+def test_a_package_that_sends_nothing_says_no_receiver_and_moves_no_login() -> None:
+    noop = hook(OF_ANOTHER["url"], implementation="noop")
+    elsewhere = receives(oauth2={"token_url": "https://other.example/"})
+    client = receives(url=URL, oauth2={"token_url": URL, "client_id": "c", "client_secret": {"$secret": "1"}})
+    with pytest.raises(BadRequest, match="give it again"):
+        MANAGEMENT.check(changed(elsewhere, {}, stored=client, hooks=noop))
+    request = ChangePackageRequest(vnfd_id="next", additional_params=OF_ANOTHER["url"])
+    for former in (hook(receives(url=URL)), noop):
+        changing = of(OperationType.CHANGE_VNFPKG, request, stored=receives(**LOGIN), former=former, hooks=noop)
+        with pytest.raises(BadRequest, match="give it again"):
+            MANAGEMENT.check(changing)
+        still = msgspec.structs.replace(request, additional_params={})
+        MANAGEMENT.check(of(OperationType.CHANGE_VNFPKG, still, stored=receives(**LOGIN), former=former, hooks=noop))
+    assert lasting_receiver(changing.flavour, receives(**LOGIN)) is None
+    assert lasting_receiver(changing.flavour, receives(url=URL, **LOGIN)) == {"url": URL, **LOGIN}
+
+
+def test_a_login_is_not_for_the_receiver_of_another_hook() -> None:
+    hooks = hook(receives(url=URL)) | hook(OF_ANOTHER["url"], "heal_end")
+    given = receives(bearer_token={"$secret": "2"})
+    with pytest.raises(BadRequest, match="give it again"):
+        MANAGEMENT.check(of(OperationType.HEAL, HealRequest(), stored=receives(**LOGIN), hooks=hooks))
+    MANAGEMENT.check(
+        of(OperationType.HEAL, HealRequest(additional_params=given), stored=receives(**LOGIN), hooks=hooks)
+    )
 
 
 def test_later_operations_look_again_with_what_was_sent_before() -> None:

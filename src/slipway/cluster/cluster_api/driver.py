@@ -15,6 +15,8 @@ from slipway.cluster.cluster_api.parameters import (
     PATH,
     RECEIVER,
     WorkloadClusterParameters,
+    keeps_moved_login,
+    place_of,
     read_workload,
     workload_document,
 )
@@ -32,6 +34,7 @@ from slipway.model.action import Action
 from slipway.model.descriptor import Flavour
 from slipway.model.errors import BadRequest, OutgoingRequestError
 from slipway.model.hooks import Edges, HookPlan
+from slipway.model.json_documents import merge_patch
 from slipway.model.operation import OperationType
 from slipway.model.plan import Effect, Plan, Step, Verb
 from slipway.model.requests import InstantiateRequest
@@ -67,6 +70,23 @@ class ClusterApiDriver:
             )
         if KEY in request.vim_connection_info:
             raise BadRequest(f"vimConnectionInfo.{KEY}: this key is for the workload cluster itself; choose another.")
+
+    def refuse_moved_secrets(self, situation: Situation) -> None:
+        """Whatever the hooks name: packages that name another driver may come in between."""
+        if situation.operation in (OperationType.INSTANTIATE, OperationType.TERMINATE):
+            return
+        changes_package = situation.operation is OperationType.CHANGE_VNFPKG
+        stored, asked = situation.instance.parameters, situation.additional_params if changes_package else {}
+        given = _lasting(situation.flavour_before or situation.flavour, stored)
+        documents = [_lasting(situation.flavour, merge_patch(stored, asked))]
+        if _names_driver(situation.flavour):
+            documents.append(_document(situation))
+        if any(keeps_moved_login(stored.get(NAME), given, document) for document in documents):
+            by = "in a change of the package (change_vnfpkg)" if situation.flavour_before else "in this request"
+            raise BadRequest(
+                f"{PATH}.{RECEIVER}: the stored login was given for the url and ca_certificate of the receiver that "
+                f"this VNF has, and goes to no other; give it again {by}, or null for none."
+            )
 
     def vim_name(self, situation: Situation) -> tuple[str, str] | None:
         if situation.operation is not OperationType.INSTANTIATE:
@@ -108,13 +128,27 @@ def _sending(situation: Situation) -> Plan:
 
 
 def lasting_receiver(flavour: Flavour, parameters: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Who is told when no request is there to say it: the package, over it the instantiation."""
-    first = flavour.hooks.get(FIRST)
-    document = workload_document(first.inputs if first else {}, parameters, {})
-    if read_workload(document).credentials_receiver is None:
+    """Who is told when no request is there to say it: the package, over it the instantiation.
+
+    A package that takes the place of one with a receiver may say none: then nobody is.
+    """
+    document = _lasting(flavour, parameters)
+    if place_of(document)[0] is None or read_workload(document).credentials_receiver is None:
         return None
     receiver: dict[str, Any] = document[RECEIVER]
     return receiver
+
+
+def _lasting(flavour: Flavour, parameters: Mapping[str, Any]) -> Any:
+    """What inputs say in a package that names the driver nowhere is for others."""
+    first = flavour.hooks.get(FIRST)
+    inputs = first.inputs if first and _names_driver(flavour) else {}
+    return workload_document(inputs, parameters, {})
+
+
+def _names_driver(flavour: Flavour) -> bool:
+    names = (ClusterApiDriver.name, *ClusterApiDriver.aliases)
+    return any(hook.implementation in names for hook in flavour.hooks.values())
 
 
 def _registering(situation: Situation) -> Plan:

@@ -12,11 +12,13 @@ from typing import Annotated, Any
 from slipway.cluster.parameters import default_vim_name
 from slipway.cluster.schema import Nested, Parameters, Refusal, read
 from slipway.cluster.values import Secret, choice, name, secret, text, url, whole
+from slipway.model.secrets import find_references
 from slipway.outgoing.tls import RefusedPem, check_pem
 
 NAME = "cluster_api"
 PATH = f"additionalParams.{NAME}"
 RECEIVER = "credentials_receiver"
+PLACE = ("url", "ca_certificate")  # of a receiver: another one is another receiver
 CLIENT_CERTIFICATE, SERVICE_ACCOUNT_TOKEN = "client_certificate", "service_account_token"
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----\s.*-----END CERTIFICATE-----\s*", re.DOTALL)
 
@@ -93,6 +95,25 @@ def workload_document(inputs: Mapping[str, Any], stored: Mapping[str, Any], aske
     return document
 
 
+def keeps_moved_login(stored: Any, given: Any, now: Any) -> bool:
+    """Whether secrets of `stored` would go elsewhere by `now` than by `given`, all of them as they were written."""
+    kept = set(find_references(_receiver(stored))) & set(find_references(_receiver(now)))
+    place = place_of(now)
+    return bool(kept) and place[0] is not None and place != place_of(given)
+
+
+def place_of(document: Any) -> tuple[Any, ...]:
+    """Which receiver a login is for, and who gives the tokens for it."""
+    found = _receiver(document)
+    oauth2 = found.get("oauth2")
+    return *(found.get(name) for name in PLACE), oauth2.get("token_url") if isinstance(oauth2, dict) else None
+
+
+def _receiver(document: Any) -> dict[str, Any]:
+    found = document.get(RECEIVER) if isinstance(document, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
 def read_workload(document: Any) -> WorkloadClusterParameters:
     """BadRequest names every field that is wrong. What is wrong in a package a request can say right."""
     return read(WorkloadClusterParameters, document, PATH)
@@ -113,7 +134,5 @@ def _part_over(part: str, below: Any, above: Any) -> Any:
     """
     if not isinstance(below, dict) or not isinstance(above, dict):
         return above
-    moved = part == RECEIVER and any(
-        above.get(name, below.get(name)) != below.get(name) for name in ("url", "ca_certificate")
-    )
+    moved = part == RECEIVER and any(above.get(name, below.get(name)) != below.get(name) for name in PLACE)
     return above if moved else {**below, **above}
