@@ -84,14 +84,16 @@ class KubesprayDriver:
     def check(self, situation: Situation) -> None:
         if situation.operation is OperationType.MODIFY_INFO:
             check_modified_registries(situation)
-        if situation.operation is not OperationType.INSTANTIATE:
-            _refuse_moved_secrets(situation)
         if situation.operation is OperationType.TERMINATE:
             _check_termination(situation)
         if checks := CHECKS.get(situation.operation):
             request = read_request(situation, check_kubespray_cluster)
             for check in checks:
                 check(request, situation.request)
+
+    def refuse_moved_secrets(self, situation: Situation) -> None:
+        if situation.operation is not OperationType.INSTANTIATE:
+            _refuse_moved_secrets(situation)
 
     def vim_name(self, situation: Situation) -> tuple[str, str] | None:
         if situation.operation not in REGISTERS_VIM:
