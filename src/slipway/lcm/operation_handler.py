@@ -33,7 +33,7 @@ from slipway.onboarding.package_files import PackageFiles
 from slipway.store import instances
 from slipway.store.database import Database
 from slipway.store.secrets import Vault
-from slipway.vim.contract import ReportsDrift
+from slipway.vim.contract import HasNamespaces, ReportsDrift
 from slipway.vim.drivers import Drivers
 from slipway.vim_registry.choice import resolve_connection, vim_of_instance
 
@@ -103,9 +103,17 @@ class LcmOperationHandler:
             reported = await driver.find(connection, vnf.id, inventory(vnf.instantiated_vnf_info))
         found = reconciled(reported, vnf.instantiated_vnf_info)
         files = await self._loaded(situation, vim) if files is None else files
+        namespace = driver.namespace(connection) if isinstance(driver, HasNamespaces) else None
         # Elsewhere than where requests are answered: a driver may have large templates to read.
         return await asyncio.to_thread(
-            plan_on_vim, situation, found, driver, self._management, files, grant_follows=grant_follows
+            plan_on_vim,
+            situation,
+            found,
+            driver,
+            self._management,
+            files,
+            grant_follows=grant_follows,
+            namespace=namespace,
         )
 
     async def check_template(self, situation: Situation, vim: VimConnectionInfo | None) -> None:

@@ -50,15 +50,16 @@ def plan_on_vim(
     files: LoadedFiles = NO_FILES,
     *,
     grant_follows: bool = False,
+    namespace: str | None = None,
 ) -> Plan:
-    """`found` is what the VIM has, `files` what the driver looks at of the packages.
+    """`found` is what the VIM has, `files` what the driver looks at of the packages. `namespace`: as a Change has it.
 
     Hooks know what the VIM's work will lead to, and say in which batches it goes; if they don't, the operation does.
     """
     rules = OPERATIONS[situation.operation]
     change = with_granted_placement(situation, change_in(situation)).with_files(files)
     hooks = management.plan(rules.hook, situation.planning(found, change))
-    change = dataclasses.replace(change, grant_follows=grant_follows)
+    change = dataclasses.replace(change, grant_follows=grant_follows, namespace=namespace)
     if batches := hooks.batches():
         return with_hooks(hooks, driver.steps(dataclasses.replace(change, batches=batches), found))
     work = rules.coordinated(driver.steps(change, found), situation, change)

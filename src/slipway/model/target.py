@@ -102,6 +102,7 @@ class Change:
     change some nodes while others wait makes one change for each of `batches`, in that order; none: all at once.
     `configuration_files`: of these files of the package the ConfigMaps and Secrets follow, with what uses them, and
     nothing else; none: all that differs. `chosen_vdus`: of a change of package, the VDUs that follow it now; None: all.
+    `namespace`: where the VIM, by its connection, has what is new; what stands stays where it is.
     """
 
     instance_id: str
@@ -118,6 +119,7 @@ class Change:
     batches: tuple[tuple[str, ...], ...] = ()
     configuration_files: tuple[str, ...] = ()
     chosen_vdus: frozenset[str] | None = None
+    namespace: str | None = None
 
     @property
     def members(self) -> dict[str, VnfcMember]:

@@ -62,6 +62,15 @@ class InspectsVim(Protocol):
 
 
 @runtime_checkable
+class HasNamespaces(Protocol):
+    """Optional. A driver whose connections say where a new VNF is made. They may say another place before it is."""
+
+    def namespace(self, connection: VimConnection) -> str:
+        """`Change.namespace` when `steps` is asked. No I/O."""
+        ...
+
+
+@runtime_checkable
 class ReportsDrift(Protocol):
     """Optional. A driver whose VIM tells what others have done to what it holds."""
 

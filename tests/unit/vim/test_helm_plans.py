@@ -78,6 +78,15 @@ def test_a_release_stays_in_its_namespace_when_that_of_the_vim_changes(renewal: 
     assert [step.args["namespace"] for step in plan.steps if step.action == UPGRADE] == ["default"]
 
 
+def test_a_release_is_made_and_taken_back_where_the_vim_said_when_it_was_planned() -> None:
+    (made,) = plan_of(None, helm_target(), namespace="then").steps
+    assert made.args["namespace"] == "then"
+    (gone,) = [step for step in plan_of(helm_target(), None, namespace="then").steps if step.action == UNINSTALL]
+    assert (gone.args["namespace"], gone.args["namespaces"]) == ("then", ("default",))
+    given = plan_of(None, helm_target(namespace="asked"), namespace="then")
+    assert [step.args["namespace"] for step in given.steps] == ["asked"]
+
+
 def test_what_somebody_has_removed_is_known_to_the_upgrade_so_that_it_can_leave_the_record() -> None:
     stands = releases_of(helm_target())
     removed = FoundObject(

@@ -62,6 +62,23 @@ async def test_a_new_vnf_is_where_the_vim_says() -> None:
     assert [await namespace_of(one) for one in _read(applied.args, Apply).objects] == ["another"]
 
 
+async def test_a_new_vnf_is_taken_back_where_the_vim_said_it_was_to_be() -> None:
+    """Nothing is recorded of an instantiation that failed, and that of the VIM may be another one by now."""
+    new = change(None, target(together(workload(), config(), ROLE, ELSEWHERE)), namespace="then")
+    plan = DRIVER.steps(new, Found())
+    applied = [one for step in plan.steps if "files" in step.args for one in _read(step.args, Apply).objects]
+    places = {one.name: await namespace_of(one) for one in applied}
+    assert places == {"web": "then", "settings": "then", "all": None, "elsewhere": "elsewhere"}
+    (waited,) = [_read(step.args, WaitReady) for step in plan.steps if step.id == "wait until ready"]
+    assert {one.name: await namespace_of(one) for one in waited.objects} == places
+
+
+async def test_a_vnf_that_stands_does_not_follow_the_vim() -> None:
+    before, after = target(workload()), target(together(workload(), config()))
+    (applied, _) = DRIVER.steps(change(before, after, namespace="another"), standing(before)).steps
+    assert [await namespace_of(one) for one in _read(applied.args, Apply).objects] == ["default"]
+
+
 async def test_a_namespace_of_a_manifest_is_not_that_of_all() -> None:
     before = target(workload().replace("{name: web}", "{name: web, namespace: elsewhere}"))
     there = Found(objects=(FoundObject(id="Deployment.apps/elsewhere/web", kind="Deployment", name="web",

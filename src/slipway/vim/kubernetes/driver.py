@@ -67,6 +67,9 @@ class KubernetesVimDriver:
     def validate(self, connection: VimConnection) -> None:
         account_of(connection)
 
+    def namespace(self, connection: VimConnection) -> str:
+        return account_of(connection).namespace
+
     async def check(self, connection: VimConnection) -> str:
         return (await self.inspect(connection)).detail
 

@@ -27,7 +27,7 @@ class PlanStruct(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 class ObjectPlan(PlanStruct, frozen=True, kw_only=True):
     """`at`: its number in the file. `namespace`: what its manifest says, unless a parameter says it for all.
-    `home`: where the VNF has those that neither places; None where there are none yet, and the VIM says it.
+    `home`: where the VNF has those that neither places, or the VIM says it of the first ones when they are planned.
 
     `name` may be another than its manifest's, and `renamed` says what of others it must follow: "ConfigMap/web" is now.
     `replicas_path` None: where the kind's `/scale` has the number; `scales`: it must have one.

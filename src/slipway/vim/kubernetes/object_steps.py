@@ -62,7 +62,7 @@ def _towards(
     expired = [one for one in gone if one.expires]
     there = {one.id.removeprefix(PREREQUISITE): one for one in (*found.objects, *expired)}
     digests = {id_: one.digest for id_, one in there.items()}
-    home = home_of(change.inventory.objects)
+    home = home_of(change.inventory.objects) or change.namespace
     wanted = wanted_objects(after, digests, home)
     was = {one.id: one for one in wanted_objects(change.before, digests, home)}
     stale = [one for one in wanted if one.id not in there or there[one.id].digest != one.plan.digest]

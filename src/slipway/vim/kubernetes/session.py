@@ -23,7 +23,7 @@ QUOTA = "exceeded quota"
 
 @dataclass(frozen=True)
 class Session:
-    """`namespace`: for objects of a new VNF that have one and whose manifests don't say which."""
+    """`namespace`: for objects that have one, and neither their manifests nor the plan say which."""
 
     api: Api
     owner: Owner

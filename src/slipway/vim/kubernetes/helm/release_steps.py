@@ -207,9 +207,13 @@ def _upgrade(change: Change, after: VnfTarget, one: WantedRelease, there: FoundO
 
 
 def _namespace(change: Change, after: VnfTarget) -> str | None:
-    """That of the releases there are, whatever the VIM says of later ones. None: the VIM says it."""
+    """That of the releases there are; of the first ones the VIM says it now, whatever it says when they are made."""
     recorded = (one.namespace for one in of_releases(change.inventory.objects) if one.namespace)
-    return helm_parameters(after).namespace or next(recorded, None)
+    return helm_parameters(after).namespace or next(recorded, change.namespace)
+
+
+def _parameter(before: VnfTarget | None) -> str | None:
+    return helm_parameters(before).namespace if before and uses_helm(before) else None
 
 
 def _delete_pods(change: Change, found: Found) -> Iterable[Step]:
@@ -269,7 +273,7 @@ def _removal(change: Change, found: Found) -> Plan:
         objects=tuple(Placed.found(one) for one in found.objects if is_of_release(one)),
         pods=tuple(sorted({one.id for one in (*found.machines, *change.inventory.machines)})),
         namespaces=tuple(sorted({one.namespace for one in there.values() if one.namespace})),
-        namespace=helm_parameters(change.before).namespace if uses_helm(change.before) and change.before else None,
+        namespace=_parameter(change.before) or change.namespace,
         all=True,
         grace_seconds=None if change.renewal.members else change.grace_seconds,
     )
