@@ -203,6 +203,17 @@ def test_what_can_not_be_is_refused_by_name(text: str, said: str) -> None:
     assert said in raised.value.detail
 
 
+def test_a_mapping_that_fits_several_objects_is_refused_by_their_names() -> None:
+    """The first was scaled and had its pods counted, and the others stayed as they were."""
+    placed = [workload().replace("{name: web}", f"{{namespace: {place}, name: web}}") for place in ("a", "b")]
+    mapping: dict[str, Any] = {"vdu_mapping": {"web": {"kind": "Deployment", "name": "web"}}}
+    with pytest.raises(Unprocessable, match=r"vdu_mapping\.web: .*Deployment\.apps/a/web, Deployment\.apps/b/web"):
+        DRIVER.steps(change(None, target(together(*placed), **mapping)), Found())
+    DRIVER.steps(change(None, target(together(placed[0], config()), **mapping)), Found())
+    standing_ones = Found(objects=standing(target(placed[0])).objects)
+    DRIVER.steps(change(target(together(*placed), **mapping), None, standing_ones), standing_ones)
+
+
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [

@@ -142,6 +142,11 @@ def _object_of(vdu: Vdu, parameters: CnfParameters, manifests: Sequence[Manifest
             raise Unprocessable(
                 f"additionalParams.{MAPPING}.{vdu.name}: the manifests have no {mapped.kind} {mapped.name}; correct it."
             )
+        if len(positions) > 1:
+            raise Unprocessable(
+                f"additionalParams.{MAPPING}.{vdu.name}: the manifests have several: "
+                f"{', '.join(_ids([manifests[at] for at in positions]))}; give the one that it is another name."
+            )
         return positions[0]
     names = [name for name in (vdu.title, vdu.name) if name]
     for name in names:
