@@ -15,7 +15,7 @@ from tests.unit.mgmt.user_data_runs import FILE, INSTANTIATE, Context, Records, 
 
 pytestmark = [needs_sandbox, pytest.mark.usefixtures("place")]
 
-SHORT = ScriptLimits(seconds=3)
+AMPLE = ScriptLimits(seconds=30)  # on a busy machine a sandbox takes seconds to begin
 
 
 def answering(answer: str, before: str = "pass") -> str:
@@ -30,7 +30,7 @@ class Data:
 """
 
 
-async def failure(code: str, limits: ScriptLimits = SHORT, class_name: str = "Data") -> StepError:
+async def failure(code: str, limits: ScriptLimits = AMPLE, class_name: str = "Data") -> StepError:
     given = {**INSTANTIATE, "additionalParams": {"password": reference("secret-1")}}
     with pytest.raises(StepError) as raised:
         await stack(
@@ -99,7 +99,7 @@ async def test_what_it_prints_is_no_answer() -> None:
 
 async def test_threads_that_it_leaves_hold_nothing_up() -> None:
     begin = "import threading; threading.Thread(target=time.sleep, args=(60,)).start()"
-    assert await stack(Records(answering("{'parameters': {}}", begin)), limits=SHORT) == {"parameters": {}}
+    assert await stack(Records(answering("{'parameters': {}}", begin)), limits=AMPLE) == {"parameters": {}}
 
 
 async def test_user_data_has_no_network() -> None:
