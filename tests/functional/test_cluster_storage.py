@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,15 +11,12 @@ from msgspec.structs import replace
 
 from slipway.kube.interface import Object
 from slipway.model.descriptor import Descriptor
-from slipway.model.errors import BadRequest, Unprocessable, VimFault
+from slipway.model.errors import BadRequest, VimFault
 from slipway.model.instance import InstantiationState
 from slipway.model.operation import OperationType, State
 from slipway.model.requests import AnyRequest, ChangePackageRequest, HealRequest
-from slipway.model.target import VnfTarget
 from slipway.simulator.cluster.host import find_host
-from slipway.simulator.vim.driver import SimulatedDriver
 from slipway.vim.fault_rules import Rule, RuleKind
-from slipway.vim.openstack.base_hot import package_files
 from tests.functional.cluster_rig import (
     CLUSTER,
     FORCEFUL,
@@ -393,42 +389,3 @@ async def test_terminated_nothing_is_left(rig: ClusterRig) -> None:
     assert await rig.rig.inventory() == {}
     vnf = (await rig.rig.instance(instance_id)).vnf
     assert vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED
-
-
-class ReadsTemplates(SimulatedDriver):
-    """As a VIM is that makes what a template of the package says."""
-
-    def package_files(self, target: VnfTarget) -> tuple[str, ...]:
-        return package_files(target)
-
-
-TEMPLATE = """heat_template_version: 2021-04-16
-resources:
-  {}: {{type: OS::Cinder::Volume, properties: {{size: 1}}}}
-"""
-
-
-@pytest.mark.parametrize("volume", ["storageServer_volume", "otherVolume"])
-async def test_a_volume_that_the_template_has_not_is_refused_at_the_request(tmp_path: Path, volume: str) -> None:
-    sample = tmp_path / "sample"
-    shutil.copytree(CLUSTER, sample)
-    template = sample / "BaseHOT" / "storage" / "cluster.yaml"
-    template.parent.mkdir(parents=True)
-    template.write_text(TEMPLATE.format(volume))
-    async with cluster_rig(settings_in(tmp_path / "data"), sample=sample, simulated=ReadsTemplates) as rig:
-        instance_id = await rig.rig.create()
-        if volume == "storageServer_volume":
-            await rig.completed(INSTANTIATE, instance_id, instantiate_storage())
-            return
-        with pytest.raises(Unprocessable) as refused:
-            await rig.rig.slipway.lcm.start_operation(INSTANTIATE, instance_id, instantiate_storage())
-        assert str(refused.value.detail) == (
-            "additionalParams.k8s_cluster_installation_param.storage_server.cinder_volume_setup_params[0]."
-            "volume_resource_id: BaseHOT/storage/cluster.yaml has no OS::Cinder::Volume 'storageServer_volume'; write "
-            "one of: otherVolume."
-        )
-        instance = await rig.rig.instance(instance_id)
-        assert instance.vnf.instantiation_state is InstantiationState.NOT_INSTANTIATED
-        wrong = instantiate_storage(storage_server={})
-        with pytest.raises(BadRequest, match="storage_server"):  # what is wrong before any template is looked at
-            await rig.rig.slipway.lcm.start_operation(INSTANTIATE, instance_id, wrong)
