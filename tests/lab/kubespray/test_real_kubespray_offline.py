@@ -188,3 +188,20 @@ def test_the_real_one_builds_a_cluster_from_what_slipway_tells_it(
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60 * MINUTES)
     assert ended.returncode == 0, ended.stdout[-6000:] + ended.stderr[-3000:]
     assert {"/kubeadm", "/kubelet", "/kubectl", "/etcd"} <= set(server.asked)
+    nodes = {node["metadata"]["name"]: node for node in kubectl(operations, machines[0], "get", "nodes")["items"]}
+    assert sorted(nodes) == [MASTER, WORKER]
+    for node in nodes.values():
+        assert node["status"]["nodeInfo"]["kubeletVersion"] == f"v{DEFAULT}"
+        assert node["status"]["capacity"]["pods"] == str(NETWORKS.max_pods)
+        assert node["spec"]["podCIDR"].startswith("10.233.")
+    assert "node-role.kubernetes.io/control-plane" in {taint["key"] for taint in nodes[MASTER]["spec"]["taints"]}
+    names = ["openssl", "x509", "-in", "/etc/kubernetes/ssl/apiserver.crt", "-noout", "-ext", "subjectAltName"]
+    assert CERTIFICATE_NAME in operations.engine.execute(machines[0].resource_id, names)[1]
+    corefile = kubectl(operations, machines[0], "get", "configmap", "coredns", "--namespace=kube-system")
+    assert "cluster.local" in corefile["data"]["Corefile"]  # the last play's work
+    # Here it stops: no node becomes Ready without a network of pods, whose images the lab doesn't have.
+    assert not any(ready(node) for node in nodes.values())
+
+
+def ready(node: dict[str, Any]) -> bool:
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in node["status"]["conditions"])
