@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import subprocess
 import tarfile
 from collections.abc import Iterator, Mapping
@@ -40,7 +41,11 @@ from tests.lab.test_sandbox_machines import one_machine, reached
 
 __all__ = ["kubespray"]
 
-pytestmark = pytest.mark.group(name="kubespray")
+pytestmark = [
+    pytest.mark.group(name="kubespray"),
+    # Before any fixture: they would bring images into an engine first.
+    pytest.mark.skipif(not os.environ.get("KUBESPRAY_CHECKOUT"), reason="KUBESPRAY_CHECKOUT names no directory"),
+]
 CIDR, GATEWAY = "10.207.78.0/24", "10.207.78.1"
 MASTER, WORKER = "master-1", "worker-1"
 CERTIFICATE_NAME = "192.0.2.200"  # as of a load balancer
